@@ -1,0 +1,104 @@
+package v1
+
+// Labels and annotations with the prefix of the published API. They are read
+// by Services, autoscalers and platforms: neither keys nor values may change.
+const (
+	prefix = "leaderworkerset.sigs.k8s.io/"
+
+	// LabelName: name of the set, on everything the controller makes.
+	LabelName = prefix + "name"
+	// LabelGroupIndex: index of the group, 0 for the first.
+	LabelGroupIndex = prefix + "group-index"
+	// LabelWorkerIndex: 0 for the leader, else the worker's index in its group.
+	LabelWorkerIndex = prefix + "worker-index"
+	// LabelGroupKey: SHA-1 of namespace and leader name, unique to a group.
+	LabelGroupKey = prefix + "group-key"
+	// LabelRevision: key of the revision that the object was made from.
+	LabelRevision = prefix + "template-revision-hash"
+	// LabelSubGroupIndex: index of the pod's subgroup.
+	LabelSubGroupIndex = prefix + "subgroup-index"
+	// LabelSubGroupKey: SHA-1 of leader name and subgroup index.
+	LabelSubGroupKey = prefix + "subgroup-key"
+
+	// AnnotationSize: pods per group, leader included, of the group's revision.
+	AnnotationSize = prefix + "size"
+	// AnnotationLeaderName: name of the leader pod, on workers only.
+	AnnotationLeaderName = prefix + "leader-name"
+	// AnnotationExclusiveTopology: node label key of the one-to-one placement
+	// of groups and topology domains.
+	AnnotationExclusiveTopology = prefix + "exclusive-topology"
+	// AnnotationSubGroupSize: pods per subgroup.
+	AnnotationSubGroupSize = prefix + "subgroup-size"
+	// AnnotationSubGroupPolicyType: LeaderWorker or LeaderExcluded.
+	AnnotationSubGroupPolicyType = prefix + "subgroup-policy-type"
+	// AnnotationSubGroupExclusiveTopology: as exclusive-topology, per subgroup.
+	AnnotationSubGroupExclusiveTopology = prefix + "subgroup-exclusive-topology"
+	// AnnotationSubdomainPolicy: on leaders of sets with UniquePerReplica.
+	AnnotationSubdomainPolicy = prefix + "subdomainPolicy"
+	// AnnotationLeaderRequestsTPUs: "true" on workers whose leader holds TPUs.
+	AnnotationLeaderRequestsTPUs = prefix + "leader-requests-tpus"
+	// AnnotationRecreateAfterStart is the old spelling of the restart policy
+	// RecreateGroupAfterStart, on the set.
+	AnnotationRecreateAfterStart = prefix + "experimental-recreate-group-after-start"
+	// AnnotationRecover: "true" on the set resets restart budgets.
+	AnnotationRecover = prefix + "recover"
+)
+
+// Labels and annotations that are this project's own.
+const (
+	ownPrefix = "leaderworkerset.x-k8s.io/"
+
+	// AnnotationIncarnation counts how often a group was built, on its pods.
+	// Pods without it were adopted and count as incarnation 0.
+	AnnotationIncarnation = ownPrefix + "incarnation"
+	// ConditionGroupReady is a condition on leader pods. It is absent until
+	// the group has been Ready for the first time in its incarnation; from
+	// then on its status says whether all pods of the group are Ready.
+	ConditionGroupReady = ownPrefix + "GroupReady"
+
+	topologyPrefix = "topology." + ownPrefix
+	// AnnotationExclusiveScope: Namespace, Set or Cluster.
+	AnnotationExclusiveScope = topologyPrefix + "exclusive-scope"
+	// AnnotationColocate: node label key; a group stays inside one domain.
+	AnnotationColocate = topologyPrefix + "colocate"
+)
+
+// Labels that StatefulSet pods carry and that consumers read.
+const (
+	LabelPodIndex           = "apps.kubernetes.io/pod-index"
+	LabelPodName            = "statefulset.kubernetes.io/pod-name"
+	LabelControllerRevision = "controller-revision-hash"
+)
+
+// Environment of every container. The first three come first, in this order.
+const (
+	EnvLeaderAddress = "LWS_LEADER_ADDRESS"
+	EnvGroupSize     = "LWS_GROUP_SIZE"
+	EnvWorkerIndex   = "LWS_WORKER_INDEX"
+)
+
+// Types of the conditions of a set.
+const (
+	// ConditionAvailable: every desired group is Ready, no update in progress.
+	ConditionAvailable = "Available"
+	// ConditionProgressing: some group is on its way, or an update in progress.
+	ConditionProgressing = "Progressing"
+	// ConditionUpdateInProgress: some group that should have the update
+	// revision lacks it.
+	ConditionUpdateInProgress = "UpdateInProgress"
+	// ConditionDegraded: something needs a person; reason and message say what.
+	ConditionDegraded = "Degraded"
+	// ConditionRolloutPaused: an annotation holds the rollout.
+	ConditionRolloutPaused = "RolloutPaused"
+	// ConditionReconciling is kstatus' name for Progressing.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is kstatus' name for a rollout that is stuck.
+	ConditionStalled = "Stalled"
+)
+
+// Reasons of conditions.
+const (
+	ReasonAllGroupsReady    = "AllGroupsReady"
+	ReasonGroupsProgressing = "GroupsProgressing"
+	ReasonGroupsUpdating    = "GroupsUpdating"
+)
