@@ -1,0 +1,28 @@
+package revision
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+
+	v1 "lws-controller/api/v1"
+)
+
+// Content is what a revision records: the parts of a set's spec that its pods,
+// services and claims are made from.
+type Content struct {
+	Template v1.LeaderWorkerTemplate
+	Network  v1.NetworkConfig
+}
+
+// Revision is one stored revision, parsed once.
+type Revision struct {
+	// Key is the value of the template-revision-hash label of everything that
+	// is made from the revision. It is read from the stored object's label and
+	// never computed again.
+	Key string
+	// Number orders revisions; the highest is the one applied last.
+	Number int64
+	// Content is the recorded part of the spec, not to be changed.
+	Content
+	// Object is the stored ControllerRevision, not to be changed.
+	Object *appsv1.ControllerRevision
+}

@@ -1,0 +1,51 @@
+package topology
+
+import (
+	v1 "lws-controller/api/v1"
+)
+
+// Group names one group of one revision and builds its objects. It is cheap to
+// make: nothing is copied until an object is built, and no input is changed.
+type Group struct {
+	// Set gives identity only: name, namespace, UID and annotations. Its spec
+	// is not read.
+	Set *v1.LeaderWorkerSet
+	// Template and Network are those of the group's own revision.
+	Template *v1.LeaderWorkerTemplate
+	Network  *v1.NetworkConfig
+	// Revision is the key of that revision.
+	Revision string
+	// Index of the group, 0 for the first.
+	Index int32
+	// Incarnation counts how often the group was built; 0 marks adopted pods.
+	Incarnation int64
+}
+
+// Size is the number of pods of the group, leader included; 1 when the template
+// says nothing usable.
+func (g *Group) Size() int32 {
+	if g.Template == nil || g.Template.Size == nil || *g.Template.Size < 1 {
+		return 1
+	}
+	return *g.Template.Size
+}
+
+// SubdomainPolicy is that of the group's revision, Shared by default.
+func (g *Group) SubdomainPolicy() v1.SubdomainPolicy {
+	if g.Network != nil && g.Network.SubdomainPolicy != nil &&
+		*g.Network.SubdomainPolicy == v1.SubdomainUniquePerReplica {
+		return v1.SubdomainUniquePerReplica
+	}
+	return v1.SubdomainShared
+}
+
+// LeaderName is the name of the group's leader pod.
+func (g *Group) LeaderName() string { return LeaderName(g.Set.Name, g.Index) }
+
+// PodName is the name of a pod of the group; worker 0 is the leader.
+func (g *Group) PodName(worker int32) string { return PodName(g.Set.Name, g.Index, worker) }
+
+// ServiceName is the name of the Service that the group's pods belong to.
+func (g *Group) ServiceName() string {
+	return ServiceName(g.Set.Name, g.Index, g.SubdomainPolicy())
+}
