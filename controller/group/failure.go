@@ -1,0 +1,100 @@
+package group
+
+import (
+	"fmt"
+
+	v1 "lws-controller/api/v1"
+)
+
+// Failure is what broke a group, named by the first pod that shows it.
+type Failure struct {
+	Reason string
+	Pod    PodRef
+	// Node the pod ran on, empty if it never did.
+	Node string
+	// Counts: the failure is the group's own, and counts for backoff and budget.
+	// Disruptions and deletions by others do not.
+	Counts  bool
+	Message string
+}
+
+// Reasons of failures.
+const (
+	FailurePodFailed          = "PodFailed"
+	FailureContainerRestarted = "ContainerRestarted"
+	FailurePodDeleted         = "PodDeleted"
+	FailurePodGone            = "PodGone"
+	FailureMixed              = "MixedRevisions"
+)
+
+// findFailure looks for a failure in the pods of the present incarnation. What
+// ended or restarted is named before what is being deleted, since it is more
+// often the cause than the consequence.
+func findFailure(pods []*Pod, v *View) *Failure {
+	var failed, restarted, deleted, mixed *Failure
+	note := func(at **Failure, reason string, p *Pod, counts bool, format string, args ...any) {
+		if *at == nil {
+			*at = &Failure{Reason: reason, Pod: p.ref(), Node: p.Node, Counts: counts && !p.Disrupted,
+				Message: fmt.Sprintf(format, args...)}
+		}
+	}
+	for _, p := range pods {
+		if p.Incarnation != v.Incarnation || p.Worker >= v.Size {
+			continue
+		}
+		switch {
+		case p.finished():
+			note(&failed, FailurePodFailed, p, true, "pod %s ended with phase %s", p.Name, p.Phase)
+		case p.Restarts > 0:
+			note(&restarted, FailureContainerRestarted, p, true, "container %s of pod %s restarted", p.Restarted, p.Name)
+		case p.Terminating:
+			note(&deleted, FailurePodDeleted, p, false, "pod %s was deleted", p.Name)
+		case p.Revision != v.Revision:
+			note(&mixed, FailureMixed, p, false, "pod %s has revision %s, its group %s", p.Name, p.Revision, v.Revision)
+		}
+	}
+	for _, f := range []*Failure{failed, restarted, deleted} {
+		if f != nil {
+			return f
+		}
+	}
+	if gone := findGone(v); gone != nil {
+		return gone
+	}
+	return mixed
+}
+
+// findGone reports a pod whose absence is a failure: the leader while others
+// exist, and a worker once the group has been Ready. Before that a missing
+// worker is one that is still to be created.
+func findGone(v *View) *Failure {
+	switch {
+	case v.Leader == nil:
+		return &Failure{Reason: FailurePodGone, Message: "the leader pod is gone"}
+	case v.EverReady() && len(v.Missing) > 0:
+		w := v.Missing[0]
+		return &Failure{Reason: FailurePodGone, Pod: PodRef{Worker: w}, Message: fmt.Sprintf("worker %d is gone", w)}
+	default:
+		return nil
+	}
+}
+
+// Recreates says whether the failure calls for the recreation of the whole group
+// under the given restart policy.
+func (f *Failure) Recreates(policy v1.RestartPolicyType) bool {
+	switch {
+	case f == nil:
+		return false
+	case f.Reason == FailureMixed:
+		// No policy can want pods of two revisions in one group.
+		return true
+	case policy == v1.NoneRestartPolicy || policy == v1.DefaultRestartPolicy:
+		return false
+	case policy == v1.RecreateGroupAfterStart:
+		// Restarts while the group starts up must not count, and which came
+		// later cannot be told from the number alone.
+		return f.Reason != FailureContainerRestarted
+	default:
+		return true
+	}
+}

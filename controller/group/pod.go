@@ -1,0 +1,111 @@
+package group
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+)
+
+// Pod is what the core knows of a pod.
+type Pod struct {
+	Name    string    `json:"name"`
+	Worker  int32     `json:"worker"` // 0 for the leader
+	UID     types.UID `json:"uid"`
+	Version string    `json:"version"` // resourceVersion
+
+	// Controller is the UID of the controlling owner, empty for an orphan.
+	Controller types.UID `json:"controller,omitempty"`
+	// Revision, Incarnation and Size are those the pod was built with.
+	Revision    string `json:"revision,omitempty"`
+	Incarnation int64  `json:"incarnation,omitempty"`
+	Size        int32  `json:"size,omitempty"`
+
+	Node        string          `json:"node,omitempty"`
+	Phase       corev1.PodPhase `json:"phase,omitempty"`
+	Ready       bool            `json:"ready,omitempty"`
+	Terminating bool            `json:"terminating,omitempty"`
+	// Disrupted: a drain, a preemption or a taint condemned the pod.
+	Disrupted bool `json:"disrupted,omitempty"`
+	// ReadyChanged is when Ready last changed.
+	ReadyChanged time.Time `json:"readyChanged,omitzero"`
+	// Restarts is the highest restart count of a container, init container or
+	// sidecar, Restarted its name. Ephemeral containers never count.
+	Restarts  int32  `json:"restarts,omitempty"`
+	Restarted string `json:"restarted,omitempty"`
+	// GroupReady is the condition that leaders carry once their group has been
+	// Ready; nil before.
+	GroupReady *GroupReady `json:"groupReady,omitempty"`
+}
+
+// GroupReady is the leader's condition of that name. Its presence says that the
+// group has been Ready in this incarnation, its status whether it is now.
+type GroupReady struct {
+	True  bool      `json:"true"`
+	Since time.Time `json:"since"`
+}
+
+// ObservePod reads off a pod what the core needs. The worker index is given by
+// the caller, who reads it from the pod's name.
+func ObservePod(p *corev1.Pod, worker int32) Pod {
+	out := Pod{
+		Name:        p.Name,
+		Worker:      worker,
+		UID:         p.UID,
+		Version:     p.ResourceVersion,
+		Revision:    p.Labels[v1.LabelRevision],
+		Node:        p.Spec.NodeName,
+		Phase:       p.Status.Phase,
+		Terminating: p.DeletionTimestamp != nil,
+	}
+	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
+		out.Controller = ref.UID
+	}
+	// What is not a number counts as absent: adopted pods have neither.
+	out.Incarnation, _ = strconv.ParseInt(p.Annotations[v1.AnnotationIncarnation], 10, 64)
+	size, _ := strconv.ParseInt(p.Annotations[v1.AnnotationSize], 10, 32)
+	out.Size = int32(size)
+	out.readConditions(p)
+	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range statuses {
+			if c := &statuses[i]; c.RestartCount > out.Restarts {
+				out.Restarts, out.Restarted = c.RestartCount, c.Name
+			}
+		}
+	}
+	return out
+}
+
+// readConditions sets readiness, disruption and GroupReady. A leader that lists
+// GroupReady as a readiness gate is judged by ContainersReady: its Ready would
+// wait for the group, and the group for it.
+func (p *Pod) readConditions(pod *corev1.Pod) {
+	readiness := corev1.PodReady
+	if slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool {
+		return g.ConditionType == v1.ConditionGroupReady
+	}) {
+		readiness = corev1.ContainersReady
+	}
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		switch c.Type {
+		case readiness:
+			p.Ready = c.Status == corev1.ConditionTrue && pod.Status.Phase == corev1.PodRunning
+			p.ReadyChanged = c.LastTransitionTime.Time
+		case corev1.DisruptionTarget:
+			p.Disrupted = c.Status == corev1.ConditionTrue
+		case v1.ConditionGroupReady:
+			p.GroupReady = &GroupReady{True: c.Status == corev1.ConditionTrue, Since: c.LastTransitionTime.Time}
+		}
+	}
+}
+
+// finished says that the pod will never run again.
+func (p *Pod) finished() bool {
+	return p.Phase == corev1.PodFailed || p.Phase == corev1.PodSucceeded
+}

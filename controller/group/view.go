@@ -1,0 +1,189 @@
+package group
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+)
+
+// PodRef names one pod object.
+type PodRef struct {
+	Worker int32
+	Name   string
+	UID    types.UID
+}
+
+// View is what the pods of one group amount to, for the planner. It depends on
+// nothing but the pods, the UID of the set and the size of the group.
+type View struct {
+	Index int32
+	// HasPods: pods of the set exist, of any incarnation, terminating included.
+	HasPods bool
+	// Incarnation is the highest of these pods; Revision and Size are those of
+	// that incarnation.
+	Incarnation int64
+	Revision    string
+	Size        int32
+
+	// Leader is the leader pod of this incarnation, nil if it does not exist.
+	Leader *Pod
+	// Missing are the workers of this incarnation for which no pod object exists.
+	Missing []int32
+	// Live are the pods of the set that are not terminating, of any incarnation.
+	Live []PodRef
+	// Stray are live pods that the group should not have: of an earlier
+	// incarnation, or with an index beyond its size.
+	Stray []PodRef
+	// Finished are the live pods of this incarnation that have ended.
+	Finished []PodRef
+	// Terminating counts the pods of the set that are being deleted.
+	Terminating int
+	// Whole: every pod of the incarnation exists at one revision, none is
+	// terminating.
+	Whole bool
+	// AllReady: Whole, and every pod Ready.
+	AllReady bool
+	// NotReadySince is when the first of the pods that are not Ready turned so;
+	// zero when it cannot be told.
+	NotReadySince time.Time
+	// Failure is the first failure seen, whatever the restart policy.
+	Failure *Failure
+
+	// Orphans have no controller: they may be adopted.
+	Orphans []*Pod
+	// Foreign are pods of another controller that hold names of the group.
+	Foreign []PodRef
+}
+
+// EverReady says that the group has been Ready in this incarnation.
+func (v *View) EverReady() bool { return v.Leader != nil && v.Leader.GroupReady != nil }
+
+// LeaderReady says that the leader is Ready and stays.
+func (v *View) LeaderReady() bool {
+	return v.Leader != nil && v.Leader.Ready && !v.Leader.Terminating
+}
+
+// View computes what the observed pods amount to. sizes gives the pods per
+// group of each revision; where a revision is not in it, the size that the pods
+// themselves carry holds.
+func (s *State) View(set types.UID, sizes map[string]int32) View {
+	v := View{Index: s.Index}
+	pods := s.owned(set, &v)
+	if len(pods) == 0 {
+		return v
+	}
+	v.HasPods = true
+	for _, p := range pods {
+		v.Incarnation = max(v.Incarnation, p.Incarnation)
+	}
+	for _, p := range pods {
+		if p.Incarnation == v.Incarnation {
+			v.Revision, v.Size = p.Revision, p.Size
+			break
+		}
+	}
+	if size, known := sizes[v.Revision]; known {
+		v.Size = size
+	}
+	v.Size = max(v.Size, 1)
+	v.count(pods)
+	v.Failure = findFailure(pods, &v)
+	return v
+}
+
+// owned returns the pods that the set controls and files the others.
+func (s *State) owned(set types.UID, v *View) []*Pod {
+	pods := make([]*Pod, 0, len(s.slots))
+	for i := range s.slots {
+		switch p := s.slots[i].pod; {
+		case p == nil:
+		case p.Controller == set:
+			pods = append(pods, p)
+		case p.Controller == "" && !p.Terminating:
+			v.Orphans = append(v.Orphans, p)
+		default:
+			v.Foreign = append(v.Foreign, p.ref())
+		}
+	}
+	return pods
+}
+
+// count goes through the pods of the set, which are in the order of their
+// indices, and through the indices that should exist.
+func (v *View) count(pods []*Pod) {
+	v.Whole, v.AllReady = true, true
+	next, timed := int32(0), true
+	notReady := func(since time.Time) {
+		v.AllReady = false
+		timed = timed && !since.IsZero()
+		if v.NotReadySince.IsZero() || since.Before(v.NotReadySince) {
+			v.NotReadySince = since
+		}
+	}
+	missing := func(upTo int32) {
+		for ; next < upTo; next++ {
+			v.Whole = false
+			notReady(time.Time{})
+			if next > 0 {
+				v.Missing = append(v.Missing, next)
+			}
+		}
+	}
+	for _, p := range pods {
+		missing(min(p.Worker, v.Size))
+		next = max(next, p.Worker+1)
+		if p.Terminating {
+			v.Terminating++
+		} else {
+			v.Live = append(v.Live, p.ref())
+		}
+		current := p.Incarnation == v.Incarnation && p.Worker < v.Size
+		switch {
+		case !current && p.Terminating:
+		case !current:
+			v.Stray = append(v.Stray, p.ref())
+		case p.Worker == 0:
+			v.Leader = p
+		}
+		if current && p.finished() && !p.Terminating {
+			v.Finished = append(v.Finished, p.ref())
+		}
+		if p.Terminating || !current || p.Revision != v.Revision {
+			v.Whole = false
+		}
+		if current && !p.Ready {
+			notReady(p.ReadyChanged)
+		}
+	}
+	missing(v.Size)
+	v.AllReady = v.AllReady && v.Whole
+	if !timed {
+		v.NotReadySince = time.Time{}
+	}
+}
+
+func (p *Pod) ref() PodRef { return PodRef{Worker: p.Worker, Name: p.Name, UID: p.UID} }
+
+// PhaseOf computes the phase from what is observed. wanted says that the index
+// is to exist; entry is the teardown under way, if any; spent says that the
+// restart budget of the group is used up.
+func PhaseOf(v *View, wanted bool, entry *v1.RecyclingGroup, spent bool) Phase {
+	switch {
+	case !v.HasPods && !wanted:
+		return Gone
+	case entry != nil && (v.HasPods || !wanted) && v.Incarnation <= entry.Incarnation:
+		return Recycling
+	case spent:
+		return Failed
+	case !v.LeaderReady():
+		return Pending
+	case len(v.Missing) > 0:
+		return LeaderReady
+	case !v.AllReady:
+		return WorkersStarting
+	default:
+		return Ready
+	}
+}

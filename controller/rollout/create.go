@@ -1,0 +1,109 @@
+package rollout
+
+import (
+	"slices"
+
+	"lws-controller/controller/group"
+)
+
+// create gives pods to the groups that lack them, the lowest index first.
+func (p *planner) create() {
+	next := 0
+	for index := int32(0); index < p.Replicas; index++ {
+		for next < len(p.Groups) && p.Groups[next].Index < index {
+			next++
+		}
+		v := &group.View{Index: index}
+		if next < len(p.Groups) && p.Groups[next].Index == index {
+			v = &p.Groups[next]
+		}
+		c, ok := p.creation(v)
+		if !ok || p.blocked(v, &c) {
+			continue
+		}
+		if !p.spend(len(c.Workers)) {
+			return
+		}
+		p.Create = append(p.Create, c)
+	}
+}
+
+// creation says which pods of the group are to be created now, if any.
+func (p *planner) creation(v *group.View) (Creation, bool) {
+	entry := p.entries[v.Index]
+	c := Creation{Index: v.Index, Revision: v.Revision, Incarnation: v.Incarnation}
+	switch {
+	case !v.HasPods:
+		c.Revision, c.Incarnation = p.freshRevision(v.Index), 1
+		if entry != nil {
+			c.Revision, c.Incarnation, c.Verify = entry.Revision, entry.Incarnation+1, true
+		}
+		t, known := p.Templates[c.Revision]
+		if !known {
+			// The object of that revision is lost: only the present spec is left.
+			if t, known = p.Templates[p.Update]; !known {
+				return c, false
+			}
+			c.Revision = p.Update
+		}
+		c.Workers = []int32{0}
+		if !p.LeaderFirst {
+			c.Workers = upTo(t.Size)
+		}
+	case entry != nil && v.Incarnation <= entry.Incarnation:
+		// Nothing of the next incarnation before the last pod of this one is gone.
+		return c, false
+	case v.Failure.Recreates(p.restartPolicy(v)):
+		return c, false
+	case v.Leader == nil:
+		// Only reached where the policy replaces single pods.
+		c.Workers = []int32{0}
+	case v.Leader.Terminating:
+		return c, false
+	case !p.LeaderFirst || v.LeaderReady() || v.EverReady():
+		c.Workers = v.Missing
+	}
+	if t, known := p.Templates[c.Revision]; known {
+		c.Service = p.serviceOf(v.Index, t.Subdomain)
+	} else {
+		return c, false
+	}
+	return c, len(c.Workers) > 0
+}
+
+// freshRevision is the revision at which a group without pods and without an
+// entry is built.
+func (p *planner) freshRevision(index int32) string {
+	if index < p.Partition {
+		return p.Current
+	}
+	return p.Update
+}
+
+// blocked says that the group's pods have to wait, and asks to be woken when
+// time alone will end that.
+func (p *planner) blocked(v *group.View, c *Creation) bool {
+	if until, held := p.Held[v.Index]; held && p.Now.Before(until) {
+		p.wake(until)
+		return true
+	}
+	// Orphans are adopted before planning: one that is left does not fit, and
+	// holds its name as a foreign pod does.
+	if slices.ContainsFunc(v.Orphans, func(o *group.Pod) bool { return slices.Contains(c.Workers, o.Worker) }) ||
+		slices.ContainsFunc(v.Foreign, func(f group.PodRef) bool { return slices.Contains(c.Workers, f.Worker) }) {
+		return true
+	}
+	return !p.serviceUsable(c.Service)
+}
+
+func upTo(size int32) []int32 {
+	out := make([]int32, size)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
+}
+
+func leaderRef(v *group.View) group.PodRef {
+	return group.PodRef{Name: v.Leader.Name, UID: v.Leader.UID}
+}

@@ -1,0 +1,15 @@
+// Package rollout is the pure planner: from what a set should be, what is known
+// of its groups and one clock reading, to a Plan of what to do now.
+//
+// It is the only place that decides when a group is created and when it may be
+// taken down. Every limit comes in as a parameter; nothing is remembered from
+// one plan to the next, so a crash after any part of a plan has been carried out
+// leads to the same end.
+//
+//	plan.go      Input, Plan and the order of the decisions
+//	entries.go   teardowns under way: which are over, which are withdrawn
+//	recycle.go   which groups are taken down, and why
+//	create.go    which pods are created, at which revision and incarnation
+//	services.go  which headless Services exist
+//	mark.go      the GroupReady condition of leaders
+package rollout

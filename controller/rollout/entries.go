@@ -1,0 +1,100 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+)
+
+// settleEntries keeps the teardowns that are still under way. One is over when
+// the leader of a later incarnation exists, or when the group is not wanted and
+// its last pod is gone. One that we chose (any cause but Failure) is withdrawn
+// when nothing has been deleted yet and the spec no longer asks for it.
+func (p *planner) settleEntries() {
+	p.entries = make(map[int32]*v1.RecyclingGroup, len(p.Input.Recycling))
+	views := make(map[int32]*group.View, len(p.Input.Recycling))
+	for i := range p.Input.Recycling {
+		views[p.Input.Recycling[i].Index] = nil
+	}
+	for i := range p.Groups {
+		if _, listed := views[p.Groups[i].Index]; listed {
+			views[p.Groups[i].Index] = &p.Groups[i]
+		}
+	}
+	for i := range p.Input.Recycling {
+		entry := p.Input.Recycling[i]
+		v := views[entry.Index]
+		if v == nil {
+			v = &group.View{Index: entry.Index}
+		}
+		if !p.over(&entry, v) && !p.withdrawn(&entry, v) {
+			p.entries[entry.Index] = &entry
+		}
+	}
+}
+
+func (p *planner) over(entry *v1.RecyclingGroup, v *group.View) bool {
+	if !v.HasPods {
+		return !p.wanted(entry.Index)
+	}
+	return v.Leader != nil && v.Incarnation > entry.Incarnation
+}
+
+func (p *planner) withdrawn(entry *v1.RecyclingGroup, v *group.View) bool {
+	untouched := v.Whole && v.Incarnation == entry.Incarnation
+	switch entry.Cause {
+	case v1.RecycleScaleDown:
+		return untouched && p.wanted(entry.Index)
+	default:
+		return false
+	}
+}
+
+// restartsForgottenAfter is how long a group must have been Ready until its
+// restarts no longer delay the next one.
+const restartsForgottenAfter = 10 * time.Minute
+
+// settleRestarts keeps the restart counts that still mean something: of groups
+// that are wanted and have not been Ready for long.
+func (p *planner) settleRestarts() {
+	p.restarts = make(map[int32]*v1.GroupRestarts, len(p.Input.Restarts))
+	for i := range p.Input.Restarts {
+		if r := p.Input.Restarts[i]; p.wanted(r.Index) {
+			p.restarts[r.Index] = &r
+		}
+	}
+	if len(p.restarts) == 0 {
+		return
+	}
+	for i := range p.Groups {
+		v := &p.Groups[i]
+		r := p.restarts[v.Index]
+		if r == nil {
+			continue
+		}
+		if v.HasPods && v.Revision != r.Revision {
+			delete(p.restarts, v.Index)
+			continue
+		}
+		if v.AllReady && v.EverReady() && v.Leader.GroupReady.True {
+			if forget := v.Leader.GroupReady.Since.Add(restartsForgottenAfter); p.Now.Before(forget) {
+				p.wake(forget)
+			} else {
+				delete(p.restarts, v.Index)
+			}
+		}
+	}
+}
+
+// collect puts what is left of the entries and counts into the plan, ordered.
+func (p *planner) collect() {
+	for _, i := range slices.Sorted(maps.Keys(p.entries)) {
+		p.Plan.Recycling = append(p.Plan.Recycling, *p.entries[i])
+	}
+	for _, i := range slices.Sorted(maps.Keys(p.restarts)) {
+		p.Plan.Restarts = append(p.Plan.Restarts, *p.restarts[i])
+	}
+}

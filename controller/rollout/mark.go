@@ -1,0 +1,48 @@
+package rollout
+
+import "time"
+
+const (
+	// unreadyAfter is how long a group must have been not Ready until its leader
+	// says so: shorter dips are not worth a write.
+	unreadyAfter = 5 * time.Second
+	// markEvery is the least time between two changes of one leader's condition.
+	markEvery = 10 * time.Second
+)
+
+// mark keeps the GroupReady conditions of the leaders. The first time a group is
+// Ready is recorded at once, since its presence is a fact that plans depend on.
+func (p *planner) mark() {
+	for i := range p.Groups {
+		v := &p.Groups[i]
+		if v.Leader == nil || v.Leader.Terminating || p.entries[v.Index] != nil {
+			continue
+		}
+		known := v.Leader.GroupReady
+		if known == nil {
+			if v.AllReady {
+				p.Mark = append(p.Mark, Mark{Index: v.Index, Leader: leaderRef(v), Ready: true})
+			}
+			continue
+		}
+		if known.True == v.AllReady {
+			continue
+		}
+		due := known.Since.Add(markEvery)
+		if !v.AllReady && !v.NotReadySince.IsZero() {
+			due = later(due, v.NotReadySince.Add(unreadyAfter))
+		}
+		if p.Now.Before(due) {
+			p.wake(due)
+			continue
+		}
+		p.Mark = append(p.Mark, Mark{Index: v.Index, Leader: leaderRef(v), Ready: v.AllReady})
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

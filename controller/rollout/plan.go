@@ -1,0 +1,170 @@
+package rollout
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+)
+
+// Template is what the planner needs of a revision.
+type Template struct {
+	Size          int32
+	RestartPolicy v1.RestartPolicyType
+	Subdomain     v1.SubdomainPolicy
+}
+
+// Input is all that a plan depends on.
+type Input struct {
+	// Now is the one clock reading of the sync.
+	Now time.Time
+	// Replicas is the number of groups wanted.
+	Replicas int32
+	// Partition: groups with a lower index keep their revision.
+	Partition int32
+	// LeaderFirst: workers are created once the leader is Ready.
+	LeaderFirst bool
+	// Current and Update are revision keys (CONTRACT: currentRevision,
+	// updateRevision). Templates has every known revision by key.
+	Current, Update string
+	Templates       map[string]Template
+
+	// Groups are the groups of which anything is known, by ascending index.
+	Groups []group.View
+	// Recycling are the teardowns under way, as they stand in the status.
+	Recycling []v1.RecyclingGroup
+	// Restarts are the restart counts, as they stand in the status.
+	Restarts []v1.GroupRestarts
+
+	// Services are the headless Services of the set that exist, by name.
+	Services map[string]Service
+	// SharedService and GroupService name the wanted Services.
+	SharedService string
+	GroupService  func(index int32) string
+
+	// Held says until when nothing is created for a group, because the API server
+	// refused its pods or something foreign holds its names.
+	Held map[int32]time.Time
+	// MaxWrites is how many creates and deletes of pods a plan may hold.
+	MaxWrites int
+	// MaxEntries is how many teardowns may be under way at one time.
+	MaxEntries int
+}
+
+// Plan is what to do now. The parts are carried out in the order of the fields;
+// independent groups in parallel.
+type Plan struct {
+	// Recycling are all teardowns under way, new ones included, and Restarts all
+	// restart counts. If Ahead is set, they must stand in the stored status
+	// before anything below is carried out.
+	Recycling []v1.RecyclingGroup
+	Restarts  []v1.GroupRestarts
+	Ahead     bool
+	// Started are the teardowns that this plan begins, for events.
+	Started []Recycle
+
+	// Delete are pods to be deleted, with their UID as precondition.
+	Delete []Deletion
+	// DeleteServices are Services that no group needs any more.
+	DeleteServices []string
+	// CreateServices come before the pods of the groups that need them; where
+	// one fails, those groups wait.
+	CreateServices []ServiceWanted
+	// Create are the groups that get pods. If the group's leader is among them,
+	// it is created first and the workers only once it was accepted.
+	Create []Creation
+	// Mark are leaders whose GroupReady condition is to be written.
+	Mark []Mark
+
+	// Partial: there is more to do than fits one plan; plan again at once.
+	Partial bool
+	// WakeAt is when time alone changes the plan; zero: never.
+	WakeAt time.Time
+}
+
+// Recycle is the decision to tear a group down.
+type Recycle struct {
+	Entry   v1.RecyclingGroup
+	Failure *group.Failure
+}
+
+// Deletion is one pod to be deleted.
+type Deletion struct {
+	Index int32
+	Pod   group.PodRef
+	Why   string
+}
+
+// Creation is one group that gets pods.
+type Creation struct {
+	Index       int32
+	Revision    string
+	Incarnation int64
+	// Workers are the indices to create, 0 is the leader. They ascend.
+	Workers []int32
+	// Verify: pods of an earlier incarnation may live on unseen under one of the
+	// names, having lost their labels: read each live before the first create.
+	Verify bool
+	// Service is the name of the Service the pods rely on.
+	Service string
+}
+
+// Mark is a GroupReady condition to be written.
+type Mark struct {
+	Index  int32
+	Leader group.PodRef
+	Ready  bool
+}
+
+// planner is the work in progress of one call of Make.
+type planner struct {
+	Input
+	Plan
+	entries  map[int32]*v1.RecyclingGroup
+	restarts map[int32]*v1.GroupRestarts
+	writes   int
+}
+
+// Make plans. It is total and deterministic.
+func Make(in Input) Plan {
+	p := &planner{Input: in}
+	p.settleEntries()
+	p.settleRestarts()
+	p.recycle()
+	p.deletePods()
+	p.services()
+	p.create()
+	p.mark()
+	p.collect()
+	return p.Plan
+}
+
+// wanted says that the index is to exist.
+func (p *planner) wanted(index int32) bool { return index < p.Replicas }
+
+// spend takes n writes from the plan's limit. A plan that is empty takes any
+// number, since otherwise a group larger than the limit could never be made.
+func (p *planner) spend(n int) bool {
+	if p.writes > 0 && p.writes+n > p.MaxWrites {
+		p.Partial = true
+		return false
+	}
+	p.writes += n
+	return true
+}
+
+// wake asks for another plan at the given time.
+func (p *planner) wake(at time.Time) {
+	if p.WakeAt.IsZero() || at.Before(p.WakeAt) {
+		p.WakeAt = at
+	}
+}
+
+// Service is a Service as the planner sees it.
+type Service struct {
+	UID types.UID
+	// Usable: controlled by the set and not being deleted.
+	Usable bool
+}
