@@ -139,3 +139,7 @@ func (s *State) Unconfirmed() []*Pod {
 func (s *State) Empty() bool {
 	return !slices.ContainsFunc(s.slots, func(sl slot) bool { return sl.pod != nil })
 }
+
+// Reached says that a source which has seen everything up to version `at` has
+// seen the given version.
+func Reached(at, version string) bool { return at == version || newer(at, version) }

@@ -1,0 +1,68 @@
+package informers
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+)
+
+// Set returns the cached set. It is shared: copy before changing.
+func (i *Informers) Set(key types.NamespacedName) (*v1.LeaderWorkerSet, bool) {
+	return get[*v1.LeaderWorkerSet](i.sets, key)
+}
+
+// Pod returns the cached, trimmed pod.
+func (i *Informers) Pod(key types.NamespacedName) (*corev1.Pod, bool) {
+	return get[*corev1.Pod](i.pods, key)
+}
+
+// Events are the present pods of the set as if they had just been observed.
+func (i *Informers) Events(set types.NamespacedName, each func(index int32, e group.Event)) {
+	for _, p := range list[*corev1.Pod](i.pods, set) {
+		if _, index, worker, ok := place(p); ok {
+			each(index, group.Observed(group.ObservePod(p, worker)))
+		}
+	}
+}
+
+// Services returns the Services with the set's label, whoever controls them.
+func (i *Informers) Services(set types.NamespacedName) []*corev1.Service {
+	return list[*corev1.Service](i.services, set)
+}
+
+// Revisions returns the ControllerRevisions with the set's label, whoever
+// controls them.
+func (i *Informers) Revisions(set types.NamespacedName) []*appsv1.ControllerRevision {
+	return list[*appsv1.ControllerRevision](i.revisions, set)
+}
+
+func get[T any](informer cache.SharedIndexInformer, key types.NamespacedName) (T, bool) {
+	obj, exists, err := informer.GetStore().GetByKey(key.String())
+	if err != nil || !exists {
+		var none T
+		return none, false
+	}
+	return obj.(T), true
+}
+
+// list never fails: the only error of ByIndex is an index that does not exist.
+func list[T any](informer cache.SharedIndexInformer, set types.NamespacedName) []T {
+	objs, _ := informer.GetIndexer().ByIndex(bySet, set.String())
+	out := make([]T, 0, len(objs))
+	for _, obj := range objs {
+		out = append(out, obj.(T))
+	}
+	return out
+}
+
+// Passed says that the cache of a kind has seen everything up to this version.
+func (i *Informers) Passed(kind Kind, version string) bool {
+	informer := map[Kind]cache.SharedIndexInformer{
+		Sets: i.sets, Pods: i.pods, Services: i.services, Revisions: i.revisions,
+	}[kind]
+	return group.Reached(informer.GetStore().LastStoreSyncResourceVersion(), version)
+}

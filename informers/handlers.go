@@ -1,0 +1,125 @@
+package informers
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+	"lws-controller/topology"
+)
+
+// Sink takes in what the informers notice. Its methods must not block.
+type Sink interface {
+	// Pod is news about a pod that carries the set's label and a name that the
+	// set would give to a pod of this group.
+	Pod(set types.NamespacedName, index int32, e group.Event)
+	// Touch says that the set itself or something of it has changed.
+	Touch(set types.NamespacedName)
+	// Freed says that a name which the set would give to a pod of this group has
+	// become free.
+	Freed(set types.NamespacedName, index int32)
+}
+
+// Watch registers the handlers. It must be called once, before Start.
+func (i *Informers) Watch(sink Sink) error {
+	pods, err := i.pods.AddTypedEventHandler(i.podHandler(sink))
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	sets, err := i.sets.AddTypedEventHandler(touching[*v1.LeaderWorkerSet](func(s *v1.LeaderWorkerSet) {
+		sink.Touch(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+	}))
+	if err != nil {
+		return fmt.Errorf("watching sets: %w", err)
+	}
+	services, err := i.services.AddTypedEventHandler(touching[*corev1.Service](func(s *corev1.Service) { touchOwner(sink, s) }))
+	if err != nil {
+		return fmt.Errorf("watching services: %w", err)
+	}
+	revisions, err := i.revisions.AddTypedEventHandler(touching[*appsv1.ControllerRevision](func(r *appsv1.ControllerRevision) { touchOwner(sink, r) }))
+	if err != nil {
+		return fmt.Errorf("watching revisions: %w", err)
+	}
+	i.synced = []cache.InformerSynced{pods.HasSynced, sets.HasSynced, services.HasSynced, revisions.HasSynced}
+	return nil
+}
+
+// touching calls touch for every object in a notification, old and new: an
+// update may move an object from one set to another.
+func touching[T cache.Object](touch func(T)) cache.TypedResourceEventHandlerFuncs[T] {
+	return cache.TypedResourceEventHandlerFuncs[T]{
+		AddFunc:    func(obj T) { touch(obj) },
+		UpdateFunc: func(before, after T) { touch(before); touch(after) },
+		DeleteFunc: func(d cache.DeletedObject[T]) {
+			var none T
+			if d.OptionalObj != none {
+				touch(d.OptionalObj)
+			}
+		},
+	}
+}
+
+func touchOwner(sink Sink, o metav1.Object) {
+	if set := o.GetLabels()[v1.LabelName]; set != "" {
+		sink.Touch(types.NamespacedName{Namespace: o.GetNamespace(), Name: set})
+	}
+}
+
+// podHandler turns notifications about pods into events. An update may be a
+// deletion and a creation in one, with another UID, and a pod may change its
+// set's label: both are a pod gone and another one observed.
+func (i *Informers) podHandler(sink Sink) cache.TypedResourceEventHandler[*corev1.Pod] {
+	observed := func(p *corev1.Pod) {
+		if set, index, worker, ok := place(p); ok {
+			sink.Pod(set, index, group.Observed(group.ObservePod(p, worker)))
+		}
+	}
+	gone := func(p *corev1.Pod, version string) {
+		if set, index, worker, ok := place(p); ok {
+			sink.Pod(set, index, group.Event{Kind: group.PodGone, Worker: worker, UID: p.UID, Version: version})
+		}
+		i.freed(sink, p)
+	}
+	return cache.TypedResourceEventHandlerFuncs[*corev1.Pod]{
+		AddFunc: observed,
+		UpdateFunc: func(before, after *corev1.Pod) {
+			if before.UID != after.UID || before.Labels[v1.LabelName] != after.Labels[v1.LabelName] {
+				gone(before, before.ResourceVersion)
+			}
+			observed(after)
+		},
+		DeleteFunc: func(d cache.DeletedObject[*corev1.Pod]) {
+			// Without any copy, nothing was known that could be gone now.
+			if d.OptionalObj != nil {
+				gone(d.OptionalObj, d.OptionalObj.ResourceVersion)
+			}
+		},
+	}
+}
+
+// freed tells the other sets that would give this name to a pod of theirs: the
+// names of `a` and `a-1` meet.
+func (i *Informers) freed(sink Sink, p *corev1.Pod) {
+	for _, place := range topology.Candidates(p.Name) {
+		key := types.NamespacedName{Namespace: p.Namespace, Name: place.Set}
+		if place.Set == p.Labels[v1.LabelName] {
+			continue
+		}
+		if _, exists := i.Set(key); exists {
+			sink.Freed(key, place.Group)
+		}
+	}
+}
+
+// place reads from a pod's label and name where it belongs.
+func place(p *corev1.Pod) (set types.NamespacedName, index, worker int32, ok bool) {
+	set = types.NamespacedName{Namespace: p.Namespace, Name: p.Labels[v1.LabelName]}
+	index, worker, ok = topology.ParsePodName(set.Name, p.Name)
+	return set, index, worker, ok
+}

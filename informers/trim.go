@@ -1,0 +1,63 @@
+package informers
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "lws-controller/api/v1"
+)
+
+// trim drops what is neither compared nor needed for a patch before an object
+// enters a cache: managed fields of all kinds, and of pods the whole spec but the
+// node and the readiness gates, foreign annotations, and the parts of the status
+// that say nothing about failure. It must be idempotent.
+func trim(obj any) (any, error) {
+	o, ok := obj.(metav1.Object)
+	if !ok {
+		return obj, nil // a tombstone
+	}
+	o.SetManagedFields(nil)
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		trimPod(o)
+	case *v1.LeaderWorkerSet:
+		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return obj, nil
+}
+
+func trimPod(p *corev1.Pod) {
+	for key := range p.Annotations {
+		if !strings.Contains(key, "leaderworkerset") {
+			delete(p.Annotations, key)
+		}
+	}
+	p.Spec = corev1.PodSpec{
+		NodeName:       p.Spec.NodeName,
+		ReadinessGates: p.Spec.ReadinessGates,
+	}
+	p.Status = corev1.PodStatus{
+		Phase:                 p.Status.Phase,
+		Reason:                p.Status.Reason,
+		Message:               p.Status.Message,
+		Conditions:            p.Status.Conditions,
+		InitContainerStatuses: trimStatuses(p.Status.InitContainerStatuses),
+		ContainerStatuses:     trimStatuses(p.Status.ContainerStatuses),
+	}
+}
+
+func trimStatuses(in []corev1.ContainerStatus) []corev1.ContainerStatus {
+	for i := range in {
+		in[i] = corev1.ContainerStatus{
+			Name:                 in[i].Name,
+			State:                in[i].State,
+			LastTerminationState: in[i].LastTerminationState,
+			Ready:                in[i].Ready,
+			RestartCount:         in[i].RestartCount,
+			Started:              in[i].Started,
+		}
+	}
+	return in
+}
