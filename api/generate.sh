@@ -14,15 +14,15 @@ trap 'rm -rf "$new"' EXIT
 
 tool controller-gen paths=./api/v1 object output:object:dir="$new" \
 	crd:generateEmbeddedObjectMeta=true output:crd:dir="$new"
-go -C e2e/tools run ./crdtrim <"$new/$(basename "$crd")" >"$new/trimmed.yaml"
+go -C e2e/tools run ./crdfinish <"$new/$(basename "$crd")" >"$new/finished.yaml"
 
 case ${1-} in
 "")
 	cp "$new/zz_generated.deepcopy.go" "$deepcopy"
-	cp "$new/trimmed.yaml" "$crd"
+	cp "$new/finished.yaml" "$crd"
 	;;
 --check)
-	if ! diff -u "$deepcopy" "$new/zz_generated.deepcopy.go" || ! diff -u "$crd" "$new/trimmed.yaml"; then
+	if ! diff -u "$deepcopy" "$new/zz_generated.deepcopy.go" || ! diff -u "$crd" "$new/finished.yaml"; then
 		echo "generated files are stale: run api/generate.sh" >&2
 		exit 1
 	fi
