@@ -1,6 +1,8 @@
 package revision
 
 import (
+	"fmt"
+
 	appsv1 "k8s.io/api/apps/v1"
 
 	v1 "lws-controller/api/v1"
@@ -25,4 +27,26 @@ type Revision struct {
 	Content
 	// Object is the stored ControllerRevision, not to be changed.
 	Object *appsv1.ControllerRevision
+
+	// canonical is Content in the spelling that is compared.
+	canonical *Content
+}
+
+// Load parses a stored revision. ErrNotHistory: it is something else's.
+func Load(object *appsv1.ControllerRevision) (*Revision, error) {
+	content, err := Parse(object.Data.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("ControllerRevision %s/%s: %w", object.Namespace, object.Name, err)
+	}
+	key := object.Labels[v1.LabelRevision]
+	if key == "" {
+		return nil, fmt.Errorf("ControllerRevision %s/%s has no label %s", object.Namespace, object.Name, v1.LabelRevision)
+	}
+	return &Revision{
+		Key:       key,
+		Number:    object.Revision,
+		Content:   *content,
+		Object:    object,
+		canonical: canonical(content),
+	}, nil
 }

@@ -35,13 +35,14 @@ type tpuProcess struct {
 // the given one: pods in order of index, so that the leader is first when it
 // has TPUs, and each pod once per TPU container.
 func (g *Group) tpuProcesses(worker int32) []tpuProcess {
-	ports := map[bool][]string{
-		true:  tpuPorts(&g.podTemplate(0).Spec),
-		false: tpuPorts(&g.podTemplate(1).Spec),
-	}
+	leaderPorts, workerPorts := tpuPorts(&g.podTemplate(0).Spec), tpuPorts(&g.podTemplate(1).Spec)
 	var processes []tpuProcess
 	for _, w := range g.peers(worker) {
-		for i, port := range ports[w == 0] {
+		ports := workerPorts
+		if w == 0 {
+			ports = leaderPorts
+		}
+		for i, port := range ports {
 			processes = append(processes, tpuProcess{worker: w, ordinal: int32(i), port: port})
 		}
 	}
