@@ -1,8 +1,9 @@
 // Module binaries pins the versions of the control plane that tests, demo and
-// benchmarks run: nothing imports it, its packages are built as commands by
-// e2e/controlplane. It is a module of its own so that the requirements of
-// k8s.io/kubernetes leak into no other go.mod.
-module lws-controller/e2e/controlplane/binaries
+// benchmarks run: nothing imports it, package lws-controller/e2e/cluster builds
+// its tools. It is a module of its own so that the requirements of
+// k8s.io/kubernetes leak into no other go.mod. To move to another version, change
+// k8s.io/kubernetes and the replacements of its staging modules together.
+module lws-controller/e2e/cluster/binaries
 
 go 1.26.0
 
