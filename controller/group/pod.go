@@ -21,6 +21,9 @@ type Pod struct {
 
 	// Controller is the UID of the controlling owner, empty for an orphan.
 	Controller types.UID `json:"controller,omitempty"`
+	// OfNamesake: the controller is a set of the name that the pod is labelled
+	// with. If it is not the present one, it is gone and its pods will follow.
+	OfNamesake bool `json:"ofNamesake,omitempty"`
 	// Revision, Incarnation and Size are those the pod was built with.
 	Revision    string `json:"revision,omitempty"`
 	Incarnation int64  `json:"incarnation,omitempty"`
@@ -65,6 +68,7 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 	}
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Controller = ref.UID
+		out.OfNamesake = ref.Kind == v1.Kind && ref.Name == p.Labels[v1.LabelName]
 	}
 	// What is not a number counts as absent: adopted pods have neither.
 	out.Incarnation, _ = strconv.ParseInt(p.Annotations[v1.AnnotationIncarnation], 10, 64)

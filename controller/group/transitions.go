@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -96,7 +97,8 @@ func (e *UndeclaredTransitionError) Error() string {
 const causeObserved = "Observed"
 
 // Move brings the state to the phase that was observed and records how: every
-// edge of the shortest declared path, the last one with the given cause.
+// edge of the shortest declared path, the last one with the given cause or, if
+// that is empty, with what the table says.
 func (s *State) Move(to Phase, incarnation int64, cause string, at time.Time) ([]Transition, error) {
 	if s.phase == "" {
 		s.phase, s.since, s.incarnation = Pending, at, incarnation
@@ -128,7 +130,7 @@ func (s *State) follow(steps []Phase, cause string, at time.Time) []Transition {
 	for i, next := range steps {
 		t := Transition{From: s.phase, To: next, Cause: causeObserved, At: at, After: at.Sub(s.since)}
 		if i == len(steps)-1 {
-			t.Cause = cause
+			t.Cause = cmp.Or(cause, when(t.From, t.To))
 		}
 		s.phase, s.since = next, at
 		s.Journal.add(Record{At: at, Transition: &t})
@@ -139,6 +141,16 @@ func (s *State) follow(steps []Phase, cause string, at time.Time) []Transition {
 
 // Phase is the last recorded phase, and since when.
 func (s *State) Phase() (Phase, time.Time) { return s.phase, s.since }
+
+// when is what the table says about an edge.
+func when(from, to Phase) string {
+	for _, e := range edges {
+		if e.from == from && e.to == to {
+			return e.when
+		}
+	}
+	return causeObserved
+}
 
 // path returns the phases after from on the shortest declared way to to, nil if
 // there is none.

@@ -15,6 +15,12 @@ type PodRef struct {
 	UID    types.UID
 }
 
+// Foreign is a pod in the way. One that is Leaving will be gone by itself.
+type Foreign struct {
+	PodRef
+	Leaving bool
+}
+
 // View is what the pods of one group amount to, for the planner. It depends on
 // nothing but the pods, the UID of the set and the size of the group.
 type View struct {
@@ -53,8 +59,8 @@ type View struct {
 
 	// Orphans have no controller: they may be adopted.
 	Orphans []*Pod
-	// Foreign are pods of another controller that hold names of the group.
-	Foreign []PodRef
+	// Foreign are pods that hold names of the group and cannot become its own.
+	Foreign []Foreign
 }
 
 // EverReady says that the group has been Ready in this incarnation.
@@ -104,7 +110,7 @@ func (s *State) owned(set types.UID, v *View) []*Pod {
 		case p.Controller == "" && !p.Terminating:
 			v.Orphans = append(v.Orphans, p)
 		default:
-			v.Foreign = append(v.Foreign, p.ref())
+			v.Foreign = append(v.Foreign, Foreign{p.ref(), p.Terminating || p.OfNamesake})
 		}
 	}
 	return pods

@@ -87,13 +87,41 @@ func (p *planner) blocked(v *group.View, c *Creation) bool {
 		p.wake(until)
 		return true
 	}
-	// Orphans are adopted before planning: one that is left does not fit, and
-	// holds its name as a foreign pod does.
-	if slices.ContainsFunc(v.Orphans, func(o *group.Pod) bool { return slices.Contains(c.Workers, o.Worker) }) ||
-		slices.ContainsFunc(v.Foreign, func(f group.PodRef) bool { return slices.Contains(c.Workers, f.Worker) }) {
+	if name, why := inTheWay(v, c); name != "" {
+		if why != "" {
+			p.Blocked = append(p.Blocked, Blocked{Index: v.Index, Kind: "pod", Name: name, Why: why})
+		}
 		return true
 	}
-	return !p.serviceUsable(c.Service)
+	if s, exists := p.Services[c.Service]; exists && s.Unusable != "" {
+		p.Blocked = append(p.Blocked, Blocked{Index: v.Index, Kind: "service", Name: c.Service, Why: s.Unusable})
+		return true
+	}
+	return false
+}
+
+// NotOurs is why a name that something else holds cannot be used.
+const NotOurs = "exists and is not controlled by this LeaderWorkerSet"
+
+// inTheWay names a pod that holds a name which the group needs. There is nothing
+// to say about one that will be gone by itself.
+func inTheWay(v *group.View, c *Creation) (name, why string) {
+	// Orphans are adopted before planning: one that is left does not fit.
+	for _, o := range v.Orphans {
+		if slices.Contains(c.Workers, o.Worker) {
+			return o.Name, NotOurs
+		}
+	}
+	for _, f := range v.Foreign {
+		if !slices.Contains(c.Workers, f.Worker) {
+			continue
+		}
+		if f.Leaving {
+			return f.Name, ""
+		}
+		return f.Name, NotOurs
+	}
+	return "", ""
 }
 
 func upTo(size int32) []int32 {

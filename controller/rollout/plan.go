@@ -3,8 +3,6 @@ package rollout
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 )
@@ -78,6 +76,9 @@ type Plan struct {
 	// Mark are leaders whose GroupReady condition is to be written.
 	Mark []Mark
 
+	// Blocked are groups whose pods wait for a name that something else holds.
+	Blocked []Blocked
+
 	// Partial: there is more to do than fits one plan; plan again at once.
 	Partial bool
 	// WakeAt is when time alone changes the plan; zero: never.
@@ -118,6 +119,15 @@ type Mark struct {
 	Ready  bool
 }
 
+// Blocked is a group that waits until an object that is not the set's gives a
+// name free.
+type Blocked struct {
+	Index int32
+	Kind  string // pod or service
+	Name  string
+	Why   string
+}
+
 // planner is the work in progress of one call of Make.
 type planner struct {
 	Input
@@ -141,6 +151,16 @@ func Make(in Input) Plan {
 	return p.Plan
 }
 
+// Settle returns the teardowns and restart counts that are still to stand in the
+// status, without deciding anything new.
+func Settle(in Input) ([]v1.RecyclingGroup, []v1.GroupRestarts) {
+	p := &planner{Input: in}
+	p.settleEntries()
+	p.settleRestarts()
+	p.collect()
+	return p.Plan.Recycling, p.Plan.Restarts
+}
+
 // wanted says that the index is to exist.
 func (p *planner) wanted(index int32) bool { return index < p.Replicas }
 
@@ -162,9 +182,9 @@ func (p *planner) wake(at time.Time) {
 	}
 }
 
-// Service is a Service as the planner sees it.
+// Service is an existing Service as the planner sees it.
 type Service struct {
-	UID types.UID
-	// Usable: controlled by the set and not being deleted.
-	Usable bool
+	// Unusable says why pods cannot rely on it, and why it is not the planner's
+	// to remove; empty for one that is the set's.
+	Unusable string
 }

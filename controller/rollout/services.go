@@ -52,7 +52,7 @@ func (p *planner) services() {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Services)) {
-		if _, wanted := want[name]; !wanted && !keep[name] && p.Services[name].Usable {
+		if _, wanted := want[name]; !wanted && !keep[name] && p.Services[name].Unusable == "" {
 			p.DeleteServices = append(p.DeleteServices, name)
 		}
 	}
@@ -91,12 +91,4 @@ func (p *planner) serviceOf(index int32, policy v1.SubdomainPolicy) string {
 		return p.GroupService(index)
 	}
 	return p.SharedService
-}
-
-// serviceUsable says that the Service exists as ours or is created by this plan.
-func (p *planner) serviceUsable(name string) bool {
-	if s, exists := p.Services[name]; exists {
-		return s.Usable
-	}
-	return true
 }

@@ -1,0 +1,190 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+	"lws-controller/controller/rollout"
+	"lws-controller/informers"
+	"lws-controller/topology"
+)
+
+// liveSet checks against the API server, once, that the set is still the one that
+// is being synced. Nothing is adopted for a set that is gone or going.
+type liveSet struct {
+	c       *Controller
+	m       *memory
+	checked bool
+}
+
+func (c *Controller) liveSet(m *memory) *liveSet { return &liveSet{c: c, m: m} }
+
+func (l *liveSet) check(ctx context.Context) error {
+	if l.checked {
+		return nil
+	}
+	live, err := l.c.API.GetSet(ctx, l.m.key)
+	switch {
+	case err != nil:
+		return err
+	case live.UID != l.m.set.UID:
+		return fmt.Errorf("the set was replaced: its UID is %s, not %s", live.UID, l.m.set.UID)
+	case live.DeletionTimestamp != nil:
+		return fmt.Errorf("the set is being deleted since %s", live.DeletionTimestamp)
+	}
+	l.checked = true
+	return nil
+}
+
+// adopt makes the set the controller of pods and Services that nobody controls
+// and that are what it would have made itself: left behind by a set that was
+// deleted with its dependents orphaned.
+func (c *Controller) adopt(ctx context.Context, m *memory, now time.Time) error {
+	live := c.liveSet(m)
+	for _, t := range m.groups {
+		if t.stale {
+			t.view = t.state.View(m.set.UID, m.sizes())
+			t.stale = false
+		}
+		for _, orphan := range t.view.Orphans {
+			if err := c.adoptPod(ctx, m, t, orphan, live, now); err != nil {
+				return err
+			}
+		}
+	}
+	for _, service := range c.Cache.Services(m.key) {
+		if metav1.GetControllerOfNoCopy(service) == nil && service.DeletionTimestamp == nil && m.serviceFits(service) {
+			if err := live.check(ctx); err != nil {
+				return err
+			}
+			if err := c.adoptService(ctx, m, service); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// adoptPod adopts a pod whose name, labels and revision fit, and that is of the
+// incarnation of the pods that its group has already.
+func (c *Controller) adoptPod(ctx context.Context, m *memory, t *tracked, orphan *group.Pod, live *liveSet, now time.Time) error {
+	key := types.NamespacedName{Namespace: m.key.Namespace, Name: orphan.Name}
+	pod, exists := c.Cache.Pod(key)
+	if !exists || pod.UID != orphan.UID || m.history.ByKey(orphan.Revision) == nil {
+		return nil
+	}
+	if topology.Fits(pod, m.set, orphan.Revision) != nil {
+		return nil
+	}
+	v := t.state.View(m.set.UID, nil)
+	if v.HasPods && (v.Revision != orphan.Revision || v.Incarnation != orphan.Incarnation) {
+		return nil
+	}
+	if err := live.check(ctx); err != nil {
+		return err
+	}
+	patched, err := c.API.PatchPod(ctx, key, m.adoption(&pod.ObjectMeta))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it has changed: the news about it will bring us back
+	}
+	if err != nil {
+		return fmt.Errorf("pod %s: %w", orphan.Name, err)
+	}
+	m.fold(t.state.Index, group.Accepted(group.ObservePod(patched, orphan.Worker), "adopted"), now)
+	t.stale = true
+	c.event(m, patched, corev1.EventTypeNormal, "AdoptedPod", "AdoptPod", "Adopted pod %s of group %d", orphan.Name, t.state.Index)
+	return nil
+}
+
+func (c *Controller) adoptService(ctx context.Context, m *memory, service *corev1.Service) error {
+	key := types.NamespacedName{Namespace: service.Namespace, Name: service.Name}
+	patched, err := c.API.PatchService(ctx, key, m.adoption(&service.ObjectMeta))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("service %s: %w", service.Name, err)
+	}
+	m.made[service.Name] = patched
+	return nil
+}
+
+// adoption is the patch that makes the set the controller of an object, provided
+// that the object is still the one that was looked at.
+func (m *memory) adoption(o *metav1.ObjectMeta) []byte {
+	return mustJSON(map[string]any{"metadata": map[string]any{
+		"uid":             o.UID,
+		"resourceVersion": o.ResourceVersion,
+		"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(m.set, v1.GroupVersionKind)},
+	}})
+}
+
+// serviceFits says that a Service is what the set would make under that name.
+func (m *memory) serviceFits(service *corev1.Service) bool {
+	policy, index := v1.SubdomainShared, int32(0)
+	if service.Name != m.key.Name {
+		group, worker, ok := topology.ParsePodName(m.key.Name, service.Name)
+		if !ok || worker != 0 {
+			return false
+		}
+		policy, index = v1.SubdomainUniquePerReplica, group
+	}
+	want := m.service(policy, index)
+	return service.Spec.ClusterIP == want.Spec.ClusterIP && maps.Equal(service.Spec.Selector, want.Spec.Selector)
+}
+
+func (m *memory) service(policy v1.SubdomainPolicy, index int32) *corev1.Service {
+	g := &topology.Group{Set: m.set, Network: &v1.NetworkConfig{SubdomainPolicy: &policy}, Index: index}
+	return g.Service()
+}
+
+// services are the Services of the set as the planner sees them: those in the
+// cache, those that the cache does not know yet, and names held by others.
+func (c *Controller) services(m *memory, now time.Time) map[string]rollout.Service {
+	out := map[string]rollout.Service{}
+	for name, h := range m.heldServices {
+		if now.Before(h.until) {
+			out[name] = rollout.Service{Unusable: h.message}
+		}
+	}
+	add := func(s *corev1.Service) {
+		switch {
+		case !metav1.IsControlledBy(s, m.set):
+			out[s.Name] = rollout.Service{Unusable: rollout.NotOurs}
+		case s.DeletionTimestamp != nil:
+			out[s.Name] = rollout.Service{Unusable: "is being deleted"}
+		default:
+			out[s.Name] = rollout.Service{}
+		}
+	}
+	for _, s := range c.Cache.Services(m.key) {
+		add(s)
+	}
+	for name, s := range m.made {
+		if c.Cache.Passed(informers.Services, s.ResourceVersion) {
+			delete(m.made, name)
+			continue
+		}
+		add(s)
+	}
+	return out
+}
+
+// mustJSON is for values that always can be encoded.
+func mustJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

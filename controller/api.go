@@ -1,0 +1,136 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"lws-controller/api/client"
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+	"lws-controller/informers"
+	"lws-controller/revision"
+)
+
+// requestTimeout bounds every single request.
+const requestTimeout = 10 * time.Second
+
+// API is every request that the controller makes to the API server, revisions
+// aside. Deletions carry the UID as precondition.
+type API interface {
+	GetSet(ctx context.Context, key types.NamespacedName) (*v1.LeaderWorkerSet, error)
+	PatchSetStatus(ctx context.Context, key types.NamespacedName, mergePatch []byte) (*v1.LeaderWorkerSet, error)
+
+	GetPod(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error)
+	CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
+	// PatchPod applies a strategic merge patch.
+	PatchPod(ctx context.Context, key types.NamespacedName, patch []byte, subresources ...string) (*corev1.Pod, error)
+	DeletePod(ctx context.Context, key types.NamespacedName, uid types.UID) error
+
+	GetService(ctx context.Context, key types.NamespacedName) (*corev1.Service, error)
+	CreateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
+	PatchService(ctx context.Context, key types.NamespacedName, patch []byte) (*corev1.Service, error)
+	DeleteService(ctx context.Context, key types.NamespacedName, uid types.UID) error
+}
+
+// RevisionStore reads and writes ControllerRevisions; see revision.Store.
+type RevisionStore interface {
+	List(ctx context.Context, set *v1.LeaderWorkerSet) ([]*appsv1.ControllerRevision, error)
+	Create(ctx context.Context, r *revision.Revision) (*revision.Revision, error)
+	Adopt(ctx context.Context, set *v1.LeaderWorkerSet, r *revision.Revision) (*revision.Revision, error)
+	SetNumber(ctx context.Context, r *revision.Revision, number int64) (*revision.Revision, error)
+}
+
+// Cache is what the controller reads without asking the API server; see
+// informers.Informers.
+type Cache interface {
+	Set(key types.NamespacedName) (*v1.LeaderWorkerSet, bool)
+	Pod(key types.NamespacedName) (*corev1.Pod, bool)
+	Events(set types.NamespacedName, each func(index int32, e group.Event))
+	Services(set types.NamespacedName) []*corev1.Service
+	Revisions(set types.NamespacedName) []*appsv1.ControllerRevision
+	Passed(kind informers.Kind, version string) bool
+}
+
+// liveAPI makes the requests with typed clients.
+type liveAPI struct {
+	kube kubernetes.Interface
+	sets *client.Client
+}
+
+// NewAPI returns the API on the given clients.
+func NewAPI(kube kubernetes.Interface, sets *client.Client) API { return liveAPI{kube, sets} }
+
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, requestTimeout, fmt.Errorf("no answer within %s", requestTimeout))
+}
+
+func onlyUID(uid types.UID) metav1.DeleteOptions {
+	return metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(uid))}
+}
+
+func (a liveAPI) GetSet(ctx context.Context, key types.NamespacedName) (*v1.LeaderWorkerSet, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.sets.LeaderWorkerSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+}
+
+func (a liveAPI) PatchSetStatus(ctx context.Context, key types.NamespacedName, patch []byte) (*v1.LeaderWorkerSet, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.sets.LeaderWorkerSets(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+}
+
+func (a liveAPI) GetPod(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+}
+
+func (a liveAPI) CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+}
+
+func (a liveAPI) PatchPod(ctx context.Context, key types.NamespacedName, patch []byte, subresources ...string) (*corev1.Pod, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().Pods(key.Namespace).Patch(ctx, key.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, subresources...)
+}
+
+func (a liveAPI) DeletePod(ctx context.Context, key types.NamespacedName, uid types.UID) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().Pods(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
+}
+
+func (a liveAPI) GetService(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().Services(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+}
+
+func (a liveAPI) CreateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
+}
+
+func (a liveAPI) PatchService(ctx context.Context, key types.NamespacedName, patch []byte) (*corev1.Service, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().Services(key.Namespace).Patch(ctx, key.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+}
+
+func (a liveAPI) DeleteService(ctx context.Context, key types.NamespacedName, uid types.UID) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().Services(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
+}

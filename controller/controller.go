@@ -1,0 +1,134 @@
+package controller
+
+import (
+	"context"
+
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"lws-controller/controller/group"
+	"lws-controller/informers"
+)
+
+// Options are what a Controller is made of.
+type Options struct {
+	API       API
+	Revisions RevisionStore
+	Cache     Cache
+	Recorder  events.EventRecorder
+	// Workers is how many sets are synced at a time.
+	Workers int
+	// Clock is the real one if nil.
+	Clock clock.Clock
+}
+
+// Controller syncs sets. It is a Sink of informers.
+type Controller struct {
+	Options
+	queue    workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	memories memories
+	gate     *informers.Gate
+}
+
+// New makes a controller. Register it with the informers before they start, and
+// call Run once they are synced.
+func New(o Options) *Controller {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	// Only the limiter per item: the default one adds a limit over all items
+	// under which 10 000 sets would take a quarter of an hour.
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](5*time.Millisecond, 30*time.Second)
+	return &Controller{
+		Options: o,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "leaderworkerset"}),
+		gate: informers.NewGate(o.Cache.Passed),
+	}
+}
+
+var _ informers.Sink = (*Controller)(nil)
+
+// Pod takes in news about a pod.
+func (c *Controller) Pod(set types.NamespacedName, index int32, e group.Event) {
+	if m := c.memories.get(set); m != nil {
+		m.deliver(delivery{index: index, event: e})
+	}
+	c.queue.Add(set)
+}
+
+// Touch has the set synced.
+func (c *Controller) Touch(set types.NamespacedName) { c.queue.Add(set) }
+
+// Freed has the set try again at once to create the pods of a group that waits
+// for a name.
+func (c *Controller) Freed(set types.NamespacedName, index int32) {
+	if m := c.memories.get(set); m != nil {
+		m.deliver(delivery{index: index, freed: true})
+		c.queue.Add(set)
+	}
+}
+
+// Run syncs until the context ends, and returns when the last sync has ended.
+func (c *Controller) Run(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range max(c.Workers, 1) {
+		workers.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	workers.Wait()
+}
+
+// next syncs one set. It is false when the queue has been shut down.
+func (c *Controller) next(ctx context.Context) bool {
+	key, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(key)
+	if ctx.Err() != nil {
+		return true
+	}
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "set", klog.KRef(key.Namespace, key.Name))
+	wait, err := c.Sync(klog.NewContext(ctx, logger), key)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		// Stopping: what failed because of that is no failure.
+	case err != nil:
+		logger.Error(err, "Sync failed, will be tried again", "failures", c.queue.NumRequeues(key)+1)
+		c.queue.AddRateLimited(key)
+		return true
+	case wait.Again:
+		c.queue.Add(key)
+	case wait.After > 0:
+		c.queue.AddAfter(key, wait.After)
+	}
+	c.queue.Forget(key)
+	return true
+}
+
+// Wait says when a set is to be synced again, besides when something of it
+// changes.
+type Wait struct {
+	// Again: at once.
+	Again bool
+	// After: in so long; 0 means not at all.
+	After time.Duration
+}
+
+// sooner merges the wish to be synced in d.
+func (w *Wait) sooner(d time.Duration) {
+	if d = max(d, time.Millisecond); w.After == 0 || d < w.After {
+		w.After = d
+	}
+}

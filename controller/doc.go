@@ -1,0 +1,18 @@
+// Package controller runs the sync of a set: it feeds the pure core with what the
+// informers see, carries out the plans it returns, and writes the status.
+//
+//	controller.go  the queue, the workers, the wiring
+//	memory.go      what is kept in memory of each set
+//	sync.go        the path of one sync
+//	api.go         every request that is made to the API server
+//	adopt.go       adoption of pods and services without a controller
+//	revisions.go   the revisions that the present sync works with
+//	execute.go     carrying out a plan: order, parallelism, what an error stops
+//	names.go       names that something else holds; release of pods
+//	status.go      the status as a function of what is known
+//	statuswrite.go when and how it is written
+//	events.go      Kubernetes events
+//	debug.go       what /debug/groups shows
+//
+// When a group may be taken down is decided in controller/rollout, never here.
+package controller

@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/rollout"
+	"lws-controller/topology"
+)
+
+// maxNote is how long the API server lets the note of an event be, in bytes.
+const maxNote = 1024
+
+// event records a Kubernetes event on the set. What it speaks of has happened.
+func (c *Controller) event(m *memory, related runtime.Object, eventType, reason, action, format string, args ...any) {
+	note := fmt.Sprintf(format, args...)
+	if len(note) > maxNote {
+		note = note[:maxNote-3] + "..."
+	}
+	// A typed nil would be taken for an object.
+	if related == nil {
+		c.Recorder.Eventf(m.set, nil, eventType, reason, action, "%s", note)
+		return
+	}
+	c.Recorder.Eventf(m.set, related, eventType, reason, action, "%s", note)
+}
+
+// warn records a Warning event once, until its text changes: a state that lasts
+// is one event, however often it is seen.
+func (c *Controller) warn(m *memory, about, reason, action, format string, args ...any) {
+	note := fmt.Sprintf(format, args...)
+	if m.warned[about] == note {
+		return
+	}
+	m.warned[about] = note
+	c.event(m, nil, corev1.EventTypeWarning, reason, action, "%s", note)
+}
+
+// warnBlocked reports a group that waits for a name. Where a Service is in the
+// way of many groups, one of them is enough.
+func (c *Controller) warnBlocked(m *memory, b rollout.Blocked) {
+	c.warn(m, b.Kind+"/"+b.Name, reasonNameTaken, "CreatePod", "Pods wait: %s", blockedMessage(b))
+}
+
+func blockedMessage(b rollout.Blocked) string { return fmt.Sprintf("%s %s %s", b.Kind, b.Name, b.Why) }
+
+// announceTeardowns reports groups whose recreation is now on record.
+func (c *Controller) announceTeardowns(ctx context.Context, m *memory, started []rollout.Recycle) {
+	logger := klog.FromContext(ctx)
+	for _, r := range started {
+		logger.V(2).Info("Tearing down group", "group", r.Entry.Index, "incarnation", r.Entry.Incarnation, "cause", r.Entry.Cause)
+		if r.Entry.Cause != v1.RecycleFailure {
+			continue
+		}
+		leader := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod",
+			Namespace: m.key.Namespace, Name: topology.LeaderName(m.key.Name, r.Entry.Index)}
+		why := "it is incomplete"
+		if r.Failure != nil {
+			why = r.Failure.Message
+		}
+		logger.Info("Recreating group", "group", r.Entry.Index, "reason", why)
+		c.event(m, leader, corev1.EventTypeNormal, "RecreateGroup", "RecreateGroup", "Recreating group %d: %s", r.Entry.Index, why)
+	}
+}
+
+// announceConditions reports conditions that have become True.
+func (c *Controller) announceConditions(m *memory, before, after *v1.LeaderWorkerSetStatus) {
+	for _, kind := range []string{v1.ConditionProgressing, v1.ConditionUpdateInProgress, v1.ConditionAvailable} {
+		if now := isTrue(after, kind); now != nil && isTrue(before, kind) == nil {
+			c.event(m, nil, corev1.EventTypeNormal, now.Reason, kind, "%s, with %d groups ready of total %d groups",
+				now.Message, after.ReadyReplicas, m.replicas())
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+	"lws-controller/controller/rollout"
+)
+
+// inFlight is how many requests of one set may be under way at a time.
+const inFlight = 32
+
+// execution carries out one plan. Requests of one kind run in parallel; the first
+// error of a kind stops that kind only. Answers are folded as they come.
+type execution struct {
+	*Controller
+	m     *memory
+	start time.Time
+	wait  *Wait
+
+	// mu is the memory's: the sync gives it up while requests are under way, and
+	// each of them takes it to fold its answer. It guards wait and failed too.
+	mu *sync.Mutex
+	// failed are groups that get nothing more from this plan, made the numbers of
+	// pods that were accepted.
+	failed map[int32]bool
+	made   map[int32]int
+}
+
+// errRefused stops a kind without being an error of the sync: the group is held
+// and tried again when its hold ends.
+var errRefused = errors.New("refused by the API server")
+
+func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan, wait *Wait) []error {
+	x := &execution{Controller: c, m: m, start: c.Clock.Now(), wait: wait, mu: &m.mu,
+		failed: map[int32]bool{}, made: map[int32]int{}}
+	m.mu.Unlock()
+	defer m.mu.Lock()
+	var errs []error
+	note := func(what string, err error) {
+		switch {
+		case errors.Is(err, errRefused):
+			x.mu.Lock()
+			wait.Again = true
+			x.mu.Unlock()
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	note("deleting pods", x.each(len(plan.Delete), func(i int) error { return x.deletePod(ctx, plan.Delete[i]) }))
+	note("deleting services", x.each(len(plan.DeleteServices), func(i int) error { return x.deleteService(ctx, plan.DeleteServices[i]) }))
+	note("creating services", x.each(len(plan.CreateServices), func(i int) error { return x.createService(ctx, plan.CreateServices[i]) }))
+	note("creating pods", x.createPods(ctx, plan.Create))
+	note("marking leaders", x.each(len(plan.Mark), func(i int) error { return x.markLeader(ctx, plan.Mark[i]) }))
+	return errs
+}
+
+// each calls f for 0..n-1, one at a time at first, one more in parallel after
+// each success up to the limit. It starts no more calls after an error, or when
+// the time of the sync is up.
+func (x *execution) each(n int, f func(i int) error) error {
+	var (
+		mu      sync.Mutex
+		freed   = sync.NewCond(&mu)
+		window  = 1
+		running int
+		first   error
+	)
+	mu.Lock()
+	for i := 0; i < n; i++ {
+		for running >= window && first == nil {
+			freed.Wait()
+		}
+		if first != nil {
+			break
+		}
+		if x.Clock.Since(x.start) > syncTime {
+			x.mu.Lock()
+			x.wait.Again = true
+			x.mu.Unlock()
+			break
+		}
+		running++
+		go func() {
+			err := f(i)
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+			if err == nil {
+				window = min(window+1, inFlight)
+			} else if first == nil {
+				first = err
+			}
+			freed.Signal()
+		}()
+	}
+	for running > 0 {
+		freed.Wait()
+	}
+	mu.Unlock()
+	return first
+}
+
+func (x *execution) fold(index int32, e group.Event) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.m.fold(index, e, x.Clock.Now())
+}
+
+// rejected notes a request that failed in the journal of its group.
+func (x *execution) rejected(index, worker int32, what string, err error) {
+	x.fold(index, group.Event{Kind: group.WriteRejected, Worker: worker, Cause: what + ": " + err.Error()})
+}
+
+func (x *execution) key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: x.m.key.Namespace, Name: name}
+}
+
+func (x *execution) deletePod(ctx context.Context, d rollout.Deletion) error {
+	err := x.API.DeletePod(ctx, x.key(d.Pod.Name), d.Pod.UID)
+	switch {
+	case err == nil:
+		klog.FromContext(ctx).V(2).Info("Deleted pod", "pod", klog.KRef(x.m.key.Namespace, d.Pod.Name), "group", d.Index, "cause", d.Why)
+		x.fold(d.Index, group.Event{Kind: group.DeleteAccepted, Worker: d.Pod.Worker, UID: d.Pod.UID, Cause: d.Why})
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		// The name is free, or another pod has it: this one is gone.
+		x.fold(d.Index, group.Event{Kind: group.PodGone, Worker: d.Pod.Worker, UID: d.Pod.UID})
+		return nil
+	default:
+		x.rejected(d.Index, d.Pod.Worker, "delete", err)
+		return fmt.Errorf("pod %s: %w", d.Pod.Name, err)
+	}
+}
+
+// createPods creates what comes first in each group, then the rest of those
+// whose first was accepted.
+func (x *execution) createPods(ctx context.Context, creations []rollout.Creation) error {
+	type one struct {
+		*rollout.Creation
+		worker int32
+	}
+	var verify []*rollout.Creation
+	var leaders, workers []one
+	for i := range creations {
+		c := &creations[i]
+		if c.Verify {
+			verify = append(verify, c)
+		}
+		for _, w := range c.Workers {
+			if w == 0 {
+				leaders = append(leaders, one{c, w})
+			} else {
+				workers = append(workers, one{c, w})
+			}
+		}
+	}
+	if err := x.each(len(verify), func(i int) error { return x.verifyNames(ctx, verify[i]) }); err != nil {
+		return err
+	}
+	create := func(o one) error {
+		if x.skip(o.Creation) {
+			return nil
+		}
+		err := x.createPod(ctx, o.Creation, o.worker)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if err != nil {
+			x.failed[o.Index] = true
+			return err
+		}
+		if x.made[o.Index]++; x.made[o.Index] == len(o.Workers) {
+			delete(x.m.held, o.Index)
+		}
+		return nil
+	}
+	first := x.each(len(leaders), func(i int) error { return create(leaders[i]) })
+	if first != nil && !errors.Is(first, errRefused) {
+		return first
+	}
+	// Where creating leaders ended early, the workers of those that were accepted
+	// need not wait for the next sync, but those of the others must.
+	ready := workers[:0]
+	for _, o := range workers {
+		if o.Workers[0] != 0 || x.made[o.Index] > 0 {
+			ready = append(ready, o)
+		}
+	}
+	if err := x.each(len(ready), func(i int) error { return create(ready[i]) }); err != nil {
+		return err
+	}
+	return first
+}
+
+// skip says that the group gets nothing from this plan any more.
+func (x *execution) skip(c *rollout.Creation) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, held := x.m.heldServices[c.Service]; held {
+		x.failed[c.Index] = true
+	}
+	return x.failed[c.Index]
+}
+
+func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker int32) error {
+	r := x.m.history.ByKey(c.Revision)
+	if r == nil {
+		return fmt.Errorf("revision %s is not in the history", c.Revision)
+	}
+	pod := x.m.groupOf(r, c.Index, c.Incarnation).Pod(worker)
+	created, err := x.API.CreatePod(ctx, pod)
+	switch {
+	case err == nil:
+		x.fold(c.Index, group.Accepted(group.ObservePod(created, worker), "created"))
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return x.nameTaken(ctx, c.Index, worker, pod.Name)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return x.hold(c.Index, "NamespaceTerminating", fmt.Sprintf("namespace %s is being deleted", x.m.key.Namespace))
+	case refused(err):
+		x.rejected(c.Index, worker, "create", err)
+		x.event(x.m, nil, corev1.EventTypeWarning, "FailedCreate", "CreatePod",
+			"Creating pod %s of group %d: %s", pod.Name, c.Index, err.Error())
+		return x.hold(c.Index, "FailedCreate", err.Error())
+	default:
+		x.rejected(c.Index, worker, "create", err)
+		return fmt.Errorf("pod %s: %w", pod.Name, err)
+	}
+}
+
+// refused says that the API server looked at the request and said no, so that
+// the same request will fail until somebody changes something.
+func refused(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch code := status.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		// 500 is what a failing admission webhook looks like.
+		return code >= 400 && code <= http.StatusInternalServerError
+	}
+}
+
+// hold keeps the group from getting pods for a while.
+func (x *execution) hold(index int32, reason, message string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if h := x.m.held[index]; !x.failed[index] {
+		x.m.held[index] = h.next(reason, message, x.Clock.Now())
+	}
+	x.failed[index] = true
+	return errRefused
+}
+
+// markLeader writes the GroupReady condition. The UID is the precondition: other
+// parties write the status of the pod all the time.
+func (x *execution) markLeader(ctx context.Context, mark rollout.Mark) error {
+	condition := map[string]any{"type": v1.ConditionGroupReady, "lastTransitionTime": metav1.NewTime(x.Clock.Now())}
+	if mark.Ready {
+		condition["status"], condition["reason"], condition["message"] = corev1.ConditionTrue, "AllPodsReady", "All pods of the group are ready"
+	} else {
+		condition["status"], condition["reason"], condition["message"] = corev1.ConditionFalse, "PodsNotReady", "Some pods of the group are missing or not ready"
+	}
+	patch := mustJSON(map[string]any{
+		"metadata": map[string]any{"uid": mark.Leader.UID},
+		"status":   map[string]any{"conditions": []any{condition}},
+	})
+	patched, err := x.API.PatchPod(ctx, x.key(mark.Leader.Name), patch, "status")
+	switch {
+	case err == nil:
+		x.fold(mark.Index, group.Accepted(group.ObservePod(patched, 0), "marked"))
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // the leader is gone or another one: there is nothing to mark
+	default:
+		x.rejected(mark.Index, 0, "mark", err)
+		return fmt.Errorf("pod %s: %w", mark.Leader.Name, err)
+	}
+}

@@ -1,0 +1,156 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"lws-controller/informers"
+	"lws-controller/revision"
+	"lws-controller/topology"
+)
+
+// settleRevisions brings the history in line with the spec: revisions without a
+// controller are adopted, the present spec gets a revision if it has none, and a
+// revision that is applied again becomes the latest. It writes nothing when the
+// spec and the stored revisions are those of the last time.
+func (c *Controller) settleRevisions(ctx context.Context, m *memory) error {
+	objects := c.belonging(m)
+	if versions := m.versions(objects); versions != m.historyVersions {
+		if err := c.renewHistory(ctx, m, objects); err != nil {
+			return err
+		}
+		m.historyVersions = versions
+	}
+	m.current = m.set.Status.CurrentRevision
+	if m.current == "" || m.history.ByKey(m.current) == nil {
+		m.current = m.update
+	}
+	return nil
+}
+
+// belonging are the cached revisions that are the set's to read.
+func (c *Controller) belonging(m *memory) []*appsv1.ControllerRevision {
+	var out []*appsv1.ControllerRevision
+	for _, object := range c.Cache.Revisions(m.key) {
+		if revision.Belongs(object, m.set) {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// versions identifies the spec and the stored revisions.
+func (m *memory) versions(objects []*appsv1.ControllerRevision) string {
+	names := make([]string, 0, len(objects)+1)
+	for _, o := range objects {
+		names = append(names, string(o.UID)+"@"+o.ResourceVersion)
+	}
+	// The cache lists in any order.
+	slices.Sort(names)
+	return fmt.Sprintf("%s/%d %s", m.set.UID, m.set.Generation, strings.Join(names, " "))
+}
+
+func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*appsv1.ControllerRevision) error {
+	history, problems := revision.NewHistory(objects)
+	for _, problem := range problems {
+		c.warn(m, "revision", "InvalidRevision", "ReadRevision", "Cannot read a stored revision: %v", problem)
+	}
+	content := revision.FromSet(m.set)
+	changed := false
+	stored := func(r *revision.Revision, err error) error {
+		if err != nil {
+			return err
+		}
+		c.gate.Wrote(m.key, informers.Revisions, r.Object.ResourceVersion)
+		objects = replaced(objects, r.Object)
+		changed = true
+		return nil
+	}
+	live := c.liveSet(m)
+	for _, r := range history.Revisions() {
+		if metav1.GetControllerOfNoCopy(r.Object) != nil {
+			continue
+		}
+		if err := live.check(ctx); err != nil {
+			return err
+		}
+		if err := stored(c.Revisions.Adopt(ctx, m.set, r)); err != nil {
+			return fmt.Errorf("adopting revision %s: %w", r.Key, err)
+		}
+	}
+	found := history.Find(content)
+	switch {
+	case found == nil:
+		made, err := c.createRevision(ctx, m, history, content)
+		if err := stored(made, err); err != nil {
+			return err
+		}
+	case !history.IsLatest(found):
+		latest, _ := revision.NewHistory(objects)
+		if err := stored(c.Revisions.SetNumber(ctx, latest.ByKey(found.Key), history.NextNumber())); err != nil {
+			return fmt.Errorf("numbering revision %s: %w", found.Key, err)
+		}
+	}
+	if changed {
+		history, _ = revision.NewHistory(objects)
+		found = history.Find(content)
+	}
+	if found == nil {
+		return fmt.Errorf("revision of the present spec not found after it was stored")
+	}
+	m.history, m.update = history, found.Key
+	// Sizes come from the history.
+	for _, t := range m.groups {
+		t.stale = true
+	}
+	return nil
+}
+
+// createRevision stores a revision for the content. If its name is taken, the
+// cache may be behind: then the history is read live once.
+func (c *Controller) createRevision(ctx context.Context, m *memory, history *revision.History, content *revision.Content) (*revision.Revision, error) {
+	fresh, err := history.New(m.set, content)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.Revisions.Create(ctx, fresh)
+	if apierrors.IsAlreadyExists(err) {
+		objects, listErr := c.Revisions.List(ctx, m.set)
+		if listErr != nil {
+			return nil, listErr
+		}
+		current, _ := revision.NewHistory(objects)
+		if made = current.Find(content); made != nil {
+			return made, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.event(m, nil, corev1.EventTypeNormal, "CreatingRevision", "CreateRevision",
+		"Creating revision with key %s for updated LeaderWorkerSet", made.Key)
+	return made, nil
+}
+
+// replaced puts an object into the list, in place of an older one of its name.
+func replaced(objects []*appsv1.ControllerRevision, object *appsv1.ControllerRevision) []*appsv1.ControllerRevision {
+	out := make([]*appsv1.ControllerRevision, 0, len(objects)+1)
+	for _, o := range objects {
+		if o.Name != object.Name {
+			out = append(out, o)
+		}
+	}
+	return append(out, object)
+}
+
+// groupOf builds objects for a group at a revision.
+func (m *memory) groupOf(r *revision.Revision, index int32, incarnation int64) *topology.Group {
+	return &topology.Group{Set: m.set, Template: &r.Template, Network: &r.Network, Revision: r.Key, Index: index, Incarnation: incarnation}
+}

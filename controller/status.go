@@ -1,0 +1,166 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+	"lws-controller/controller/rollout"
+)
+
+// tally is a recount of the groups.
+type tally struct {
+	phases map[group.Phase]int32
+	// exist, ready and updated count groups of any index.
+	exist, ready, updated int32
+	// desired is how many groups are wanted, desiredReady how many of them are
+	// Ready, onTheWay how many are neither Ready nor given up.
+	desired, desiredReady, onTheWay int32
+	// outdated are existing groups that should have the update revision and do
+	// not; settled says that every wanted group has it and is Ready.
+	outdated int32
+	settled  bool
+}
+
+// count recounts the groups. It is the only source of the numbers in a status.
+func (m *memory) count() tally {
+	t := tally{phases: map[group.Phase]int32{}, desired: m.replicas(), settled: true}
+	entries := m.entries()
+	known, partition := int32(0), m.partition()
+	for _, g := range m.groups {
+		v := &g.view
+		wanted := v.Index < t.desired
+		entry := entries[v.Index]
+		phase := group.PhaseOf(v, wanted, entry, false)
+		if phase == group.Gone {
+			continue
+		}
+		t.phases[phase]++
+		if v.Leader != nil {
+			t.exist++
+		}
+		if phase == group.Ready {
+			t.ready++
+		}
+		atUpdate := v.Revision == m.update
+		if v.Whole && atUpdate && phase != group.Recycling {
+			t.updated++
+		}
+		if !wanted {
+			continue
+		}
+		known++
+		switch phase {
+		case group.Ready:
+			t.desiredReady++
+		case group.Failed:
+		default:
+			t.onTheWay++
+		}
+		if v.HasPods && v.Index >= partition && !atUpdate {
+			t.outdated++
+		}
+		t.settled = t.settled && phase == group.Ready && atUpdate
+	}
+	// Of the others nothing exists yet.
+	t.phases[group.Pending] += t.desired - known
+	t.onTheWay += t.desired - known
+	t.settled = t.settled && known == t.desired
+	return t
+}
+
+// status computes the status from what is known. Nothing but now comes from
+// elsewhere.
+func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStatus {
+	t := m.count()
+	s := m.set.Status.DeepCopy()
+	s.Replicas, s.ReadyReplicas, s.UpdatedReplicas = t.exist, t.ready, t.updated
+	s.HPAPodSelector = fmt.Sprintf("%s=%s,%s=0", v1.LabelName, m.key.Name, v1.LabelWorkerIndex)
+	s.ObservedGeneration = m.set.Generation
+	s.UpdateRevision, s.CurrentRevision = m.update, m.current
+	if t.settled {
+		s.CurrentRevision = m.update
+	}
+	s.Groups = &v1.GroupCounts{
+		Pending:         t.phases[group.Pending],
+		LeaderReady:     t.phases[group.LeaderReady],
+		WorkersStarting: t.phases[group.WorkersStarting],
+		Ready:           t.phases[group.Ready],
+		Recycling:       t.phases[group.Recycling],
+		Failed:          t.phases[group.Failed],
+	}
+	s.EstablishedReplicas = min(t.desired, max(s.EstablishedReplicas, t.desiredReady))
+	s.Recycling, s.GroupRestarts = rollout.Settle(in)
+	m.conditions(s, &t, now)
+	return s
+}
+
+// conditions sets the conditions. One that has never been True is absent; one
+// that is no longer True stays, with its reason and a message that says what is.
+func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, now time.Time) {
+	set := func(kind, reason string, is bool, whenTrue, whenFalse string) {
+		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: whenTrue,
+			LastTransitionTime: metav1.NewTime(now), ObservedGeneration: m.set.Generation}
+		if !is {
+			if meta.FindStatusCondition(s.Conditions, kind) == nil {
+				return
+			}
+			c.Status, c.Message = metav1.ConditionFalse, whenFalse
+		}
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+	updating := t.outdated > 0
+	progressing := updating || t.onTheWay > 0
+	ready := fmt.Sprintf("%d of %d groups are ready", t.desiredReady, t.desired)
+	set(v1.ConditionAvailable, v1.ReasonAllGroupsReady, !progressing && t.desiredReady == t.desired,
+		"All replicas are ready", ready)
+	set(v1.ConditionProgressing, v1.ReasonGroupsProgressing, progressing, "Replicas are progressing", ready)
+	set(v1.ConditionUpdateInProgress, v1.ReasonGroupsUpdating, updating,
+		"Rolling Upgrade is in progress", "No update is in progress")
+	set(v1.ConditionReconciling, v1.ReasonGroupsProgressing, progressing, "Replicas are progressing", ready)
+	reason, message := m.trouble(s)
+	set(v1.ConditionDegraded, reason, message != "", message, "Nothing is wrong")
+}
+
+// trouble is what needs a person, with the reason to show. What is over keeps
+// its reason.
+func (m *memory) trouble(s *v1.LeaderWorkerSetStatus) (reason, message string) {
+	for _, index := range slices.Sorted(maps.Keys(m.held)) {
+		h := m.held[index]
+		if message == "" {
+			reason, message = h.reason, fmt.Sprintf("Group %d: %s", index, h.message)
+		}
+	}
+	if n := len(m.held); n > 1 {
+		message += fmt.Sprintf(" (and %d more groups)", n-1)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.heldServices)) {
+		if message == "" {
+			h := m.heldServices[name]
+			reason, message = h.reason, fmt.Sprintf("Service %s: %s", name, h.message)
+		}
+	}
+	if message == "" && len(m.blocked) > 0 {
+		b := m.blocked[0]
+		reason, message = reasonNameTaken, fmt.Sprintf("Group %d: %s", b.Index, blockedMessage(b))
+	}
+	if message == "" {
+		if old := meta.FindStatusCondition(s.Conditions, v1.ConditionDegraded); old != nil {
+			return old.Reason, ""
+		}
+	}
+	return reason, message
+}
+
+func isTrue(s *v1.LeaderWorkerSetStatus, kind string) *metav1.Condition {
+	if c := meta.FindStatusCondition(s.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+		return c
+	}
+	return nil
+}

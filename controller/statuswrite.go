@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/rollout"
+)
+
+// countsEvery is the least time between two writes of nothing but counts.
+const countsEvery = 500 * time.Millisecond
+
+// recordAhead stores the teardowns and restart counts of a plan before it is
+// carried out, and makes sure that they were stored.
+func (c *Controller) recordAhead(ctx context.Context, m *memory, plan *rollout.Plan, now time.Time) error {
+	s := m.status(c.input(m, now), now)
+	s.Recycling, s.GroupRestarts = plan.Recycling, plan.Restarts
+	if err := c.patchStatus(ctx, m, s); err != nil {
+		return err
+	}
+	stored := &m.set.Status
+	if len(stored.Recycling) != len(plan.Recycling) || len(stored.GroupRestarts) != len(plan.Restarts) {
+		c.warn(m, "crd", "CRDOutdated", "RecordTeardown",
+			"The stored status lacks what was written: the LeaderWorkerSet CRD is older than this controller. Nothing is torn down until it is applied again")
+		return errors.New("the CRD drops status.recycling or status.groupRestarts: it is older than this controller")
+	}
+	return nil
+}
+
+// writeStatus stores the status if it differs from the stored one. Where only
+// counts do, it may wait a little for more of them.
+func (c *Controller) writeStatus(ctx context.Context, m *memory, now time.Time, wait *Wait) error {
+	s := m.status(c.input(m, now), now)
+	if equality.Semantic.DeepEqual(s, &m.set.Status) {
+		return nil
+	}
+	if onlyCounts(s, &m.set.Status) {
+		if rest := m.statusWritten.Add(countsEvery).Sub(now); rest > 0 {
+			wait.sooner(rest)
+			return nil
+		}
+	}
+	err := c.patchStatus(ctx, m, s)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		// The set has changed, or is gone: the news about it will bring us back.
+		wait.sooner(conflictDelay)
+		return nil
+	}
+	return err
+}
+
+// onlyCounts says that two statuses differ in nothing but counts.
+func onlyCounts(a, b *v1.LeaderWorkerSetStatus) bool {
+	a = a.DeepCopy()
+	a.Replicas, a.ReadyReplicas, a.UpdatedReplicas = b.Replicas, b.ReadyReplicas, b.UpdatedReplicas
+	a.Groups, a.EstablishedReplicas = b.Groups, b.EstablishedReplicas
+	for i := range a.Conditions {
+		// Messages count groups.
+		if i < len(b.Conditions) && a.Conditions[i].Type == b.Conditions[i].Type {
+			a.Conditions[i].Message = b.Conditions[i].Message
+		}
+	}
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// patchStatus sends the difference to the stored status, provided that the set is
+// still the one it was computed from, and takes in the answer.
+func (c *Controller) patchStatus(ctx context.Context, m *memory, s *v1.LeaderWorkerSetStatus) error {
+	before := m.set.Status.DeepCopy()
+	patch, err := statusPatch(m.set, s)
+	if err != nil {
+		return fmt.Errorf("status patch: %w", err)
+	}
+	m.mu.Unlock()
+	stored, err := c.API.PatchSetStatus(ctx, m.key, patch)
+	m.mu.Lock()
+	if err != nil {
+		return err
+	}
+	if stored.UID != m.set.UID {
+		return apierrors.NewConflict(v1.SchemeGroupVersion.WithResource(v1.Resource).GroupResource(), m.key.Name,
+			errors.New("the set was replaced"))
+	}
+	m.observeSet(stored)
+	m.statusWritten = c.Clock.Now()
+	c.announceConditions(m, before, &m.set.Status)
+	if now := isTrue(&m.set.Status, v1.ConditionDegraded); now != nil && isTrue(before, v1.ConditionDegraded) == nil {
+		c.warn(m, "degraded", now.Reason, "Degraded", "%s", now.Message)
+	}
+	return nil
+}
+
+// statusPatch is a merge patch from the stored status to the wanted one.
+func statusPatch(set *v1.LeaderWorkerSet, s *v1.LeaderWorkerSetStatus) ([]byte, error) {
+	before, err := json.Marshal(map[string]any{"status": &set.Status})
+	if err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(map[string]any{"status": s})
+	if err != nil {
+		return nil, err
+	}
+	diff, err := jsonmergepatch.CreateThreeWayJSONMergePatch(before, after, before)
+	if err != nil {
+		return nil, err
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(diff, &patch); err != nil {
+		return nil, err
+	}
+	patch["metadata"] = map[string]any{"uid": set.UID, "resourceVersion": set.ResourceVersion}
+	return json.Marshal(patch)
+}

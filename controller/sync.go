@@ -1,0 +1,270 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+	"lws-controller/controller/rollout"
+	"lws-controller/informers"
+	"lws-controller/topology"
+)
+
+const (
+	// syncWrites is how many pods one sync creates or deletes at most, syncTime
+	// how long it may start new requests. What is left is done in the next one.
+	syncWrites = 500
+	syncTime   = 2 * time.Second
+	// maxEntries is how many teardowns fit into the status.
+	maxEntries = 2000
+	// staleDelay is how long a sync waits for a cache that lags behind our writes.
+	staleDelay = 10 * time.Millisecond
+	// conflictDelay is how long a sync waits for the news that made its write of
+	// the status fail.
+	conflictDelay = 100 * time.Millisecond
+	// confirmDelay is how long a pod known only from an answer goes unexamined.
+	confirmDelay = time.Second
+)
+
+// Sync brings one set a step closer to its spec. It is called for one key at a
+// time.
+func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, error) {
+	set, exists := c.Cache.Set(key)
+	if !exists {
+		c.forget(key)
+		return Wait{}, nil
+	}
+	m, isNew := c.memories.ensure(key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := c.Clock.Now()
+	m.observeSet(set)
+	if m.set.DeletionTimestamp != nil {
+		// The garbage collector takes it from here.
+		c.forget(key)
+		return Wait{}, nil
+	}
+	if isNew {
+		c.Cache.Events(key, func(index int32, e group.Event) { m.fold(index, e, now) })
+	}
+	return c.syncSet(ctx, m, now)
+}
+
+func (c *Controller) forget(key types.NamespacedName) {
+	c.memories.forget(key)
+	c.gate.Forget(key)
+}
+
+func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wait, error) {
+	var wait Wait
+	if c.gate.Behind(m.key, informers.Revisions) {
+		wait.sooner(staleDelay)
+		return wait, nil
+	}
+	if err := c.settleRevisions(ctx, m); err != nil {
+		return wait, fmt.Errorf("settling the revisions: %w", err)
+	}
+	c.receive(m, now, &wait)
+	if err := c.adopt(ctx, m, now); err != nil {
+		return wait, fmt.Errorf("adopting pods: %w", err)
+	}
+	c.lookAgain(ctx, m, now)
+
+	plan := rollout.Make(c.input(m, now))
+	if plan.Ahead {
+		// Nothing is deleted before the reason for it is on record.
+		err := c.recordAhead(ctx, m, &plan, now)
+		if apierrors.IsConflict(err) {
+			wait.sooner(conflictDelay)
+			return wait, nil
+		}
+		if err != nil {
+			return wait, fmt.Errorf("recording teardowns: %w", err)
+		}
+		c.announceTeardowns(ctx, m, plan.Started)
+		c.lookAgain(ctx, m, now)
+	}
+	errs := c.execute(ctx, m, &plan, &wait)
+	m.blocked = plan.Blocked
+	for _, b := range plan.Blocked {
+		if _, reported := m.heldServices[b.Name]; !reported {
+			c.warnBlocked(m, b)
+		}
+	}
+
+	// The status is computed also when acting failed.
+	now = c.Clock.Now()
+	c.lookAgain(ctx, m, now)
+	if err := c.writeStatus(ctx, m, now, &wait); err != nil {
+		errs = append(errs, fmt.Errorf("writing the status: %w", err))
+	}
+	if plan.Partial {
+		wait.Again = true
+	}
+	if !plan.WakeAt.IsZero() {
+		wait.sooner(plan.WakeAt.Sub(now))
+	}
+	m.pruneHolds(&plan, now, &wait)
+	return wait, errors.Join(errs...)
+}
+
+// pruneHolds drops the holds that nothing waits for any more, and asks for the
+// next try of Services. The planner asks for that of groups.
+func (m *memory) pruneHolds(plan *rollout.Plan, now time.Time, wait *Wait) {
+	for index := range m.held {
+		if index >= m.replicas() || m.group(index).view.Whole {
+			delete(m.held, index)
+		}
+	}
+	for name, h := range m.heldServices {
+		if now.Before(h.until) {
+			wait.sooner(h.until.Sub(now))
+		} else if !slices.ContainsFunc(plan.CreateServices, func(s rollout.ServiceWanted) bool { return s.Name == name }) {
+			delete(m.heldServices, name)
+		}
+	}
+}
+
+// receive folds what the informers have delivered, and settles pods that are
+// known only from answers to us: if the cache has passed them and does not hold
+// them, they are gone.
+func (c *Controller) receive(m *memory, now time.Time, wait *Wait) {
+	for _, d := range m.takeInbox() {
+		if d.freed {
+			delete(m.held, d.index)
+			continue
+		}
+		m.fold(d.index, d.event, now)
+	}
+	for _, t := range m.groups {
+		if !t.unconfirmed {
+			continue
+		}
+		t.unconfirmed = false
+		for _, p := range t.state.Unconfirmed() {
+			t.unconfirmed = true
+			key := types.NamespacedName{Namespace: m.key.Namespace, Name: p.Name}
+			if !c.Cache.Passed(informers.Pods, p.Version) {
+				continue
+			}
+			if cached, exists := c.Cache.Pod(key); !exists || cached.UID != p.UID {
+				m.fold(t.state.Index, group.Event{Kind: group.PodGone, Worker: p.Worker, UID: p.UID, Version: p.Version}, now)
+			}
+		}
+		if t.unconfirmed {
+			wait.sooner(confirmDelay)
+		}
+	}
+}
+
+// lookAgain makes the views of the groups that have changed, records their moves
+// between phases, and drops groups of which nothing is left.
+func (c *Controller) lookAgain(ctx context.Context, m *memory, now time.Time) {
+	sizes, entries := m.sizes(), m.entries()
+	kept := m.groups[:0]
+	for _, t := range m.groups {
+		if t.stale {
+			t.view = t.state.View(m.set.UID, sizes)
+			t.stale = false
+		}
+		c.move(ctx, m, t, entries[t.state.Index], now)
+		if t.state.Index >= m.replicas() && t.state.Empty() {
+			continue
+		}
+		kept = append(kept, t)
+	}
+	clear(m.groups[len(kept):])
+	m.groups = kept
+}
+
+// move records the phase that a group has come to, one log line for each step.
+func (c *Controller) move(ctx context.Context, m *memory, t *tracked, entry *v1.RecyclingGroup, now time.Time) {
+	index := t.state.Index
+	phase, cause := group.PhaseOf(&t.view, index < m.replicas(), entry, false), ""
+	if phase == group.Recycling {
+		cause = string(entry.Cause)
+	}
+	moves, err := t.state.Move(phase, t.view.Incarnation, cause, now)
+	logger := klog.FromContext(ctx)
+	for _, move := range moves {
+		logger.Info("Group changed phase", "group", index, "incarnation", t.view.Incarnation,
+			"from", move.From, "to", move.To, "cause", move.Cause, "after", move.After)
+	}
+	if err != nil {
+		logger.Error(err, "Group made an undeclared move", "group", index)
+	}
+}
+
+func (m *memory) replicas() int32 {
+	if m.set.Spec.Replicas == nil {
+		return 1
+	}
+	return *m.set.Spec.Replicas
+}
+
+func (m *memory) partition() int32 {
+	if c := m.set.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil && c.Partition != nil {
+		return *c.Partition
+	}
+	return 0
+}
+
+// entries are the teardowns on record, by group.
+func (m *memory) entries() map[int32]*v1.RecyclingGroup {
+	out := make(map[int32]*v1.RecyclingGroup, len(m.set.Status.Recycling))
+	for i := range m.set.Status.Recycling {
+		out[m.set.Status.Recycling[i].Index] = &m.set.Status.Recycling[i]
+	}
+	return out
+}
+
+func (m *memory) sizes() map[string]int32 {
+	sizes := map[string]int32{}
+	for _, r := range m.history.Revisions() {
+		sizes[r.Key] = m.groupOf(r, 0, 0).Size()
+	}
+	return sizes
+}
+
+// input is what the planner gets to know.
+func (c *Controller) input(m *memory, now time.Time) rollout.Input {
+	in := rollout.Input{
+		Now:           now,
+		Replicas:      m.replicas(),
+		Partition:     m.partition(),
+		LeaderFirst:   m.set.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy,
+		Current:       m.current,
+		Update:        m.update,
+		Templates:     map[string]rollout.Template{},
+		Groups:        make([]group.View, 0, len(m.groups)),
+		Recycling:     m.set.Status.Recycling,
+		Restarts:      m.set.Status.GroupRestarts,
+		Services:      c.services(m, now),
+		SharedService: topology.ServiceName(m.key.Name, 0, v1.SubdomainShared),
+		GroupService: func(index int32) string {
+			return topology.ServiceName(m.key.Name, index, v1.SubdomainUniquePerReplica)
+		},
+		Held:       map[int32]time.Time{},
+		MaxWrites:  syncWrites,
+		MaxEntries: maxEntries,
+	}
+	for _, r := range m.history.Revisions() {
+		g := m.groupOf(r, 0, 0)
+		in.Templates[r.Key] = rollout.Template{Size: g.Size(), RestartPolicy: r.Template.RestartPolicy, Subdomain: g.SubdomainPolicy()}
+	}
+	for _, t := range m.groups {
+		in.Groups = append(in.Groups, t.view)
+	}
+	for index, h := range m.held {
+		in.Held[index] = h.until
+	}
+	return in
+}
