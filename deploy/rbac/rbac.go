@@ -1,12 +1,9 @@
 package rbac
 
 import (
-	"bufio"
 	"cmp"
 	"embed"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -30,7 +27,7 @@ type Permission struct {
 	Group, Resource, Verb string
 }
 
-// String is "verb resource.group", as kubectl auth can-i spells it.
+// String is "verb resource.group/subresource".
 func (p Permission) String() string {
 	if p.Group == "" {
 		return p.Verb + " " + p.Resource
@@ -83,56 +80,18 @@ func permissions(rule rbacv1.PolicyRule) []Permission {
 	return all
 }
 
-// auditEvent holds the few fields of an audit.k8s.io/v1 Event that say what was
-// requested, and by whom.
-type auditEvent struct {
-	UserAgent string `json:"userAgent"`
-	Verb      string `json:"verb"`
-	ObjectRef *struct {
-		APIGroup    string `json:"apiGroup"`
-		Resource    string `json:"resource"`
-		Subresource string `json:"subresource"`
-	} `json:"objectRef"`
-}
-
-// Used lists what an audit log (one JSON event a line) shows clients to have
-// requested whose user agent starts with the given prefix. The user agent and
-// not the user: in tests the controller may run with the rights of an admin.
-// Requests for paths that are no resources (discovery, /version) are left out:
-// every authenticated user may make them.
-func Used(audit io.Reader, agentPrefix string) ([]Permission, error) {
-	var all []Permission
-	lines := bufio.NewReader(audit)
-	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("audit log, line %d: %w", n, err)
-		}
-		if len(line) > 0 {
-			var event auditEvent
-			if jsonErr := json.Unmarshal(line, &event); jsonErr != nil {
-				return nil, fmt.Errorf("audit log, line %d: %w", n, jsonErr)
-			}
-			if event.ObjectRef != nil && strings.HasPrefix(event.UserAgent, agentPrefix) {
-				all = append(all, event.permission())
-			}
-		}
-		if err == io.EOF {
-			return sorted(all), nil
-		}
+// Request is what a request needs, from the fields of an audit event's
+// objectRef and its verb.
+func Request(group, resource, subresource, verb string) Permission {
+	if subresource != "" {
+		resource += "/" + subresource
 	}
-}
-
-func (e auditEvent) permission() Permission {
-	resource := e.ObjectRef.Resource
-	if e.ObjectRef.Subresource != "" {
-		resource += "/" + e.ObjectRef.Subresource
-	}
-	return Permission{Group: e.ObjectRef.APIGroup, Resource: resource, Verb: e.Verb}
+	return Permission{Group: group, Resource: resource, Verb: verb}
 }
 
 // Compare returns what is granted and not used, and what is used and not
-// granted. Permissions whose use no log can show are never called unused.
+// granted. Permissions whose use no log can show are never called unused. (A
+// watch is in the log only when it has ended: stop the controller first.)
 func Compare(granted, used []Permission) (unused, missing []Permission) {
 	for _, p := range granted {
 		if !slices.Contains(used, p) && !slices.Contains(neverRequested, p) {

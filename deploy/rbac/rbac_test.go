@@ -44,27 +44,14 @@ func TestNothingDangerous(t *testing.T) {
 	}
 }
 
-func TestUsedReadsAuditLog(t *testing.T) {
-	log := strings.Join([]string{
-		`{"kind":"Event","stage":"ResponseComplete","verb":"create","userAgent":"lws-controller/v0.1.0","objectRef":{"resource":"pods","namespace":"d","apiVersion":"v1"}}`,
-		`{"verb":"create","userAgent":"lws-controller/v0.1.0","objectRef":{"resource":"pods"}}`,
-		`{"verb":"patch","userAgent":"lws-controller/v0.1.0","objectRef":{"resource":"leaderworkersets","apiGroup":"leaderworkerset.x-k8s.io","subresource":"status"}}`,
-		`{"verb":"delete","userAgent":"kubectl/v1.37.2","objectRef":{"resource":"nodes"}}`,
-		`{"verb":"get","userAgent":"lws-controller/v0.1.0","requestURI":"/version"}`,
-	}, "\n")
-	used, err := Used(strings.NewReader(log), "lws-controller/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := fmt.Sprint(used), "[create pods patch leaderworkersets.leaderworkerset.x-k8s.io/status]"; got != want {
-		t.Errorf("used: got %s, want %s", got, want)
-	}
-}
-
-func TestUsedNamesBrokenLine(t *testing.T) {
-	_, err := Used(strings.NewReader("{}\n{\"verb\":"), "lws-controller/")
-	if err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("got error %v, want one that names line 2", err)
+func TestRequestNamesSubresource(t *testing.T) {
+	for want, got := range map[string]Permission{
+		"create pods": Request("", "pods", "", "create"),
+		"patch leaderworkersets.leaderworkerset.x-k8s.io/status": Request("leaderworkerset.x-k8s.io", "leaderworkersets", "status", "patch"),
+	} {
+		if got.String() != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 
