@@ -1,0 +1,438 @@
+// Command lws-controller runs LeaderWorkerSets: groups of pods, one leader and
+// its workers, that are created, placed, updated and recreated as one unit.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+
+	"lws-controller/api/client"
+	v1 "lws-controller/api/v1"
+	"lws-controller/cli/serve"
+	"lws-controller/controller"
+	"lws-controller/informers"
+
+	"lws-controller/revision"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		klog.Flush()
+		if !errors.Is(err, context.Canceled) {
+			fmt.Fprintln(os.Stderr, "lws-controller:", err)
+		}
+		os.Exit(1)
+	}
+	klog.Flush()
+}
+
+// newCommand is the command tree. The controller is its default command.
+func newCommand() *cobra.Command {
+	o := defaultOptions()
+	cmd := &cobra.Command{
+		Use:   "lws-controller",
+		Short: "Run LeaderWorkerSets: groups of pods as one unit",
+		Long: `lws-controller turns LeaderWorkerSets (leaderworkerset.x-k8s.io/v1) into groups of
+pods: one leader and its workers, created, placed, updated and recreated as one
+unit. It runs until it is stopped; several replicas elect a leader.
+
+Outside a cluster it uses --kubeconfig, $KUBECONFIG or ~/.kube/config.`,
+		Version:       buildVersion(),
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// buildVersion is that of the module the binary was built from, or of its commit.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}
+
+// options are the flags of the controller.
+type options struct {
+	kubeconfig string
+	context    string
+	namespace  string
+	listen     string
+	pprof      bool
+	workers    int
+	qps        float32
+	burst      int
+
+	leaderElect          bool
+	leaderElectNamespace string
+	leaseDuration        time.Duration
+	renewDeadline        time.Duration
+	retryPeriod          time.Duration
+
+	logFormat string
+}
+
+func defaultOptions() *options {
+	return &options{
+		listen:        ":8080",
+		workers:       8,
+		leaderElect:   true,
+		leaseDuration: 15 * time.Second,
+		renewDeadline: 10 * time.Second,
+		retryPeriod:   2 * time.Second,
+		logFormat:     "text",
+	}
+}
+
+func (o *options) addFlags(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "`file` with the cluster to connect to; in a cluster the pod's own service account is used without it")
+	f.StringVar(&o.context, "context", o.context, "`name` of the kubeconfig context to use instead of the current one")
+	f.StringVar(&o.namespace, "namespace", o.namespace, "serve only the sets of this `namespace`; empty: of all namespaces")
+	f.StringVar(&o.listen, "listen", o.listen, "`address` of the HTTP server for /healthz, /readyz, /metrics and /debug/groups; empty: no server")
+	f.BoolVar(&o.pprof, "pprof", o.pprof, "serve Go profiles under /debug/pprof/ too")
+	f.IntVar(&o.workers, "workers", o.workers, "how many sets are synced at the same time")
+	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "most requests per second to the API server, watches, leases and events aside; 0: no limit, the API server's priority and fairness decides")
+	f.IntVar(&o.burst, "kube-api-burst", o.burst, "requests that may exceed --kube-api-qps for a moment; 0: twice as many as the limit")
+	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "elect a leader among the replicas; only the leader writes")
+	f.StringVar(&o.leaderElectNamespace, "leader-elect-namespace", o.leaderElectNamespace, "`namespace` of the lease; empty: the pod's own, or kube-system outside a cluster")
+	f.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", o.leaseDuration, "how long after the last renewal another replica may take over")
+	f.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", o.renewDeadline, "how long the leader tries to renew before it gives up and exits")
+	f.DurationVar(&o.retryPeriod, "leader-elect-retry-period", o.retryPeriod, "how long to wait between two tries to take or renew the lease")
+	f.StringVar(&o.logFormat, "log-format", o.logFormat, "`text` or json")
+	klogFlags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(klogFlags)
+	for _, name := range []string{"v", "vmodule"} {
+		f.AddGoFlag(klogFlags.Lookup(name))
+	}
+}
+
+// validate refuses what cannot work, naming the flag.
+func (o *options) validate() error {
+	switch {
+	case o.logFormat != "text" && o.logFormat != "json":
+		return fmt.Errorf("--log-format must be text or json, not %q", o.logFormat)
+	case o.workers < 1:
+		return fmt.Errorf("--workers must be at least 1, not %d", o.workers)
+	case o.qps < 0:
+		return fmt.Errorf("--kube-api-qps must not be negative, but is %g", o.qps)
+	case o.burst < 0:
+		return fmt.Errorf("--kube-api-burst must not be negative, but is %d", o.burst)
+	case o.leaderElect && o.leaseDuration <= o.renewDeadline:
+		return fmt.Errorf("--leader-elect-lease-duration (%s) must be longer than --leader-elect-renew-deadline (%s)", o.leaseDuration, o.renewDeadline)
+	case o.leaderElect && o.renewDeadline <= o.retryPeriod*6/5:
+		return fmt.Errorf("--leader-elect-renew-deadline (%s) must be longer than 1.2 times --leader-elect-retry-period (%s)", o.renewDeadline, o.retryPeriod)
+	case o.leaderElect && o.retryPeriod <= 0:
+		return fmt.Errorf("--leader-elect-retry-period must be positive, not %s", o.retryPeriod)
+	}
+	return nil
+}
+
+func (o *options) setupLogging() {
+	if o.logFormat == "json" {
+		// klog itself filters by -v.
+		klog.SetSlogLogger(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.Level(-10)})))
+	}
+}
+
+// config connects as kubectl would, or as the pod's service account.
+func (o *options) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no cluster to connect to: give --kubeconfig, set $KUBECONFIG, or run in a cluster")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.UserAgent = "lws-controller/" + buildVersion()
+	config.QPS = -1
+	return config, nil
+}
+
+// limited is the configuration for all requests but leases and events.
+func (o *options) limited(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	if o.qps > 0 {
+		config.QPS, config.Burst = o.qps, o.burst
+		if o.burst == 0 {
+			config.Burst = max(1, int(2*o.qps))
+		}
+	}
+	return config
+}
+
+// podNamespaceFile is where a pod finds its namespace.
+const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+func (o *options) leaseNamespace() string {
+	if o.leaderElectNamespace != "" {
+		return o.leaderElectNamespace
+	}
+	if data, err := os.ReadFile(podNamespaceFile); err == nil {
+		if namespace := strings.TrimSpace(string(data)); namespace != "" {
+			return namespace
+		}
+	}
+	return "kube-system"
+}
+
+// leaseName is that of the published controller, on purpose: the two exclude each
+// other in a namespace.
+const leaseName = "b8b2488c.x-k8s.io"
+
+// oldest is the oldest Kubernetes that has what the CRD's validation needs.
+const oldest = "1.33"
+
+// run runs the controller until the context ends. It returns when everything has
+// ended: workers first, then the lease, then informers and events.
+func (o *options) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	o.setupLogging()
+	config, err := o.config()
+	if err != nil {
+		return err
+	}
+	logger := klog.FromContext(ctx)
+	logger.Info("Starting", "version", config.UserAgent, "server", config.Host, "namespace", o.namespace, "leaderElect", o.leaderElect)
+	if err := checkServer(ctx, config); err != nil {
+		return err
+	}
+
+	// Everything but the workers runs until this context ends, which is after the
+	// workers have stopped.
+	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop(errors.New("stopped"))
+
+	c, caches, err := o.wire(base, config)
+	if err != nil {
+		return err
+	}
+	defer caches.Wait()
+	defer stop(errors.New("stopped"))
+	server := serve.New(serve.Options{Controller: c, Caches: caches, Metrics: http.NotFoundHandler(), Profiles: o.pprof})
+	serveErr := make(chan error, 1)
+	if o.listen != "" {
+		listening, err := server.Listen(base, o.listen)
+		if err != nil {
+			return err
+		}
+		running.Go(func() { serveErr <- listening() })
+	}
+	caches.Start(base)
+	if err := caches.WaitForSync(ctx); err != nil {
+		return stopped(ctx, err)
+	}
+	logger.Info("Caches are filled")
+
+	work, stopWork := context.WithCancelCause(ctx)
+	defer stopWork(nil)
+	running.Go(func() {
+		select {
+		case err := <-serveErr:
+			stopWork(err)
+		case <-base.Done():
+		}
+	})
+	if !o.leaderElect {
+		server.Leading.Store(true)
+		c.Run(work)
+		return stopped(ctx, context.Cause(work))
+	}
+	return o.lead(ctx, work, config, server, c.Run)
+}
+
+// stopped is nil when the process was asked to stop.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// wire makes the clients, caches and the controller. Events go out until the
+// context ends.
+func (o *options) wire(ctx context.Context, config *rest.Config) (*controller.Controller, *informers.Informers, error) {
+	// Built-in kinds travel as protobuf, ours as JSON; events have limits of their
+	// own.
+	fast := o.limited(config)
+	fast.ContentType = runtime.ContentTypeProtobuf
+	fast.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	kube, err := kubernetes.NewForConfig(fast)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the client: %w", err)
+	}
+	sets, err := client.New(o.limited(config))
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the client of LeaderWorkerSets: %w", err)
+	}
+	eventClient, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the client of events: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		return nil, nil, fmt.Errorf("registering the types: %w", err)
+	}
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, nil, fmt.Errorf("registering the types: %w", err)
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: eventClient.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return nil, nil, fmt.Errorf("starting to record events: %w", err)
+	}
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+
+	caches, err := informers.New(kube, sets, o.namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := controller.New(controller.Options{
+		API:       controller.NewAPI(kube, sets),
+		Revisions: revision.Store{Client: kube.AppsV1()},
+		Cache:     caches,
+		Recorder:  broadcaster.NewRecorder(scheme, "lws-controller"),
+		Workers:   o.workers,
+	})
+	if err := caches.Watch(c); err != nil {
+		return nil, nil, err
+	}
+	return c, caches, nil
+}
+
+// lead runs work while this replica holds the lease. The lease is released only
+// after work has ended.
+func (o *options) lead(ctx, work context.Context, config *rest.Config, server *serve.Server, run func(context.Context)) error {
+	leases, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making the client of leases: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("reading the host name: %w", err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.leaseNamespace(), leaseName,
+		leases.CoreV1(), leases.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())})
+	if err != nil {
+		return fmt.Errorf("making the lease: %w", err)
+	}
+	// The election outlives the workers, so that nobody else starts before they
+	// have stopped.
+	election, endElection := context.WithCancel(context.WithoutCancel(ctx))
+	defer endElection()
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, Name: leaseName, ReleaseOnCancel: true,
+		LeaseDuration: o.leaseDuration, RenewDeadline: o.renewDeadline, RetryPeriod: o.retryPeriod,
+		WatchDog: server.Lease,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				defer endElection()
+				klog.FromContext(ctx).Info("Became leader", "lease", klog.KRef(o.leaseNamespace(), leaseName))
+				both, cancel := context.WithCancel(work)
+				defer cancel()
+				defer context.AfterFunc(leading, cancel)()
+				server.Leading.Store(true)
+				defer server.Leading.Store(false)
+				run(both)
+			},
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("setting up the election: %w", err)
+	}
+	defer context.AfterFunc(work, func() {
+		if !server.Leading.Load() {
+			endElection()
+		}
+	})()
+	elector.Run(election)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case work.Err() != nil:
+		return context.Cause(work)
+	default:
+		return errors.New("lost the lease: another replica may lead now")
+	}
+}
+
+// checkServer waits until the API server answers and refuses one that is too old.
+func checkServer(ctx context.Context, config *rest.Config) error {
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making the discovery client: %w", err)
+	}
+	logger := klog.FromContext(ctx)
+	var found string
+	err = wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(context.Context) (bool, error) {
+		info, err := d.ServerVersion()
+		if err != nil {
+			logger.Error(err, "The API server does not answer, will be tried again", "server", config.Host)
+			return false, nil
+		}
+		found = info.GitVersion
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	v, err := version.ParseGeneric(found)
+	if err != nil {
+		return fmt.Errorf("the API server's version %q: %w", found, err)
+	}
+	if v.LessThan(version.MustParseGeneric(oldest)) {
+		return fmt.Errorf("the API server is Kubernetes %s; %s or newer is needed", found, oldest)
+	}
+	if _, err := d.ServerResourcesForGroupVersion(v1.SchemeGroupVersion.String()); err != nil {
+		logger.Error(err, "The LeaderWorkerSet CRD cannot be found; waiting for it", "apply", "kubectl apply -k deploy")
+	}
+	return nil
+}
