@@ -246,7 +246,6 @@ type Scheduling struct {
 	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
 	// schedulingConstraints keep the pods of a group within one topology domain.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="size(self.?topology.orValue([])) <= 1",message="schedulingConstraints.topology takes one entry only"
 	SchedulingConstraints *schedulingv1beta1.PodGroupSchedulingConstraints `json:"schedulingConstraints,omitempty"`
 	// disruptionMode says whether the pods of a group are preempted one by one
 	// (single) or together (all).

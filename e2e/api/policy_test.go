@@ -1,0 +1,120 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	published = "leaderworkerset.sigs.k8s.io/"
+	rollout   = "rollout.leaderworkerset.x-k8s.io/"
+	topology  = "topology.leaderworkerset.x-k8s.io/"
+)
+
+// Kubernetes checks the policy's expressions against the CRD.
+func TestPolicyTypes(t *testing.T) {
+	const name = "validatingadmissionpolicy/lws-controller-annotations"
+	kubectl(t, "", "wait", "--for=jsonpath={.status.observedGeneration}", "--timeout=60s", name)
+	if warnings := kubectl(t, "", "get", name, "-o", "jsonpath={.status.typeChecking.expressionWarnings}"); warnings != "" {
+		t.Errorf("warnings: %s", warnings)
+	}
+}
+
+// Values of one annotation each, and a part of the message for the bad ones.
+var annotationRules = []struct {
+	key       string
+	good, bad []string
+	message   string
+}{
+	{published + "exclusive-topology", []string{"rack", "topology.kubernetes.io/zone"}, []string{"", "a b", "a/b/c"}, "must be the key of a node label, like topology.kubernetes.io/zone"},
+	{topology + "colocate", []string{"rack"}, []string{"", "-"}, "must be the key of a node label"},
+	{topology + "exclusive-scope", []string{"Namespace", "Set", "Cluster"}, []string{"", "set", "All"}, "must be Namespace, Set or Cluster"},
+	{published + "recover", []string{"true"}, []string{"", "false", "yes"}, `must be "true"`},
+	{rollout + "paused", []string{"true"}, []string{"", "false", "yes"}, `must be "true"; remove the annotation to continue the rollout`},
+	{rollout + "partition", []string{"0", "7", "50%", "100%"}, []string{"", "-1", "101%", "all", "1.5"}, "must be a number of groups or a percentage up to 100%, like 2 or 25%"},
+	{rollout + "max-unavailable", []string{"1", "25%"}, []string{"", "-1", "120%"}, "must be a number of groups or a percentage up to 100%, like 2 or 25%"},
+	{rollout + "max-surge", []string{"0", "25%"}, []string{"", "-1", "120%"}, "must be a number of groups or a percentage up to 100%, like 2 or 25%"},
+	{rollout + "min-ready", []string{"0s", "30s", "1h30m", "1.5h", "100ms"}, []string{"", "30", "-1s", "1d", "soon", "s"}, "must be a duration, like 30s or 1h30m"},
+	{rollout + "progress-deadline", []string{"10m"}, []string{"", "0s", "10", "never"}, "must be a duration above 0, like 10m"},
+	{rollout + "force-delete-after", []string{"30s", "5m"}, []string{"", "29s", "0s", "-5m", "5"}, "must be a duration of at least 30s, like 5m"},
+	{rollout + "restarted-at", []string{"2026-12-01T10:00:00Z", "2026-12-01T10:00:00.5+02:00"}, []string{"", "now", "2026-12-01", "2026-02-31T10:00:00Z", "2026-12-01t10:00:00z", "2026-12-01T10:00:00"}, "must be a time in RFC 3339, like 2026-12-01T10:00:00Z"},
+	{rollout + "undo", []string{"previous", "3"}, []string{"", "0", "-1", "last", "true"}, "must be previous or the number of a revision, like 3"},
+	{rollout + "recycle", []string{"3@2026-12-01T10:00:00Z", "3,5-7@2026-12-01T10:00:00Z"}, []string{"", "3", "3@", "@2026-12-01T10:00:00Z", "3,@2026-12-01T10:00:00Z", "a@2026-12-01T10:00:00Z", "3@tomorrow", "3@2026-02-31T10:00:00Z", "3@2026-12-01T10:00:00Z@"}, "must be group indexes and a time in RFC 3339, like 3,5-7@2026-12-01T10:00:00Z"},
+	{rollout + "disruption-budget", []string{"0", "2"}, []string{"", "-1", "10%", "one"}, "must be a number of groups, like 1"},
+	{rollout + "revision-history-limit", []string{"0", "10"}, []string{"", "-1", "all"}, "must be a number of revisions, like 10"},
+	{rollout + "puased", nil, []string{"true"}, "annotations with the prefix " + rollout + " are: paused, partition"},
+	{topology + "exclusive", nil, []string{"rack"}, "annotations with the prefix " + topology + " are: exclusive-scope, colocate"},
+	{"example.com/paused", []string{"", "maybe"}, nil, ""},
+	{published + "size", []string{"", "anything"}, nil, ""},
+}
+
+func annotation(key, value string) string {
+	return fmt.Sprintf("metadata: {annotations: {%s: %q}}", key, value)
+}
+
+func TestAnnotationRules(t *testing.T) {
+	for _, row := range annotationRules {
+		t.Run(strings.ReplaceAll(row.key, "/", ":"), func(t *testing.T) {
+			for _, v := range row.good {
+				if err := create(t.Context(), "default", with(minimal("good"), annotation(row.key, v)), metav1.DryRunAll); err != nil {
+					t.Errorf("%q was refused: %v", v, err)
+				}
+			}
+			for _, v := range row.bad {
+				err := create(t.Context(), "default", with(minimal("bad"), annotation(row.key, v)), metav1.DryRunAll)
+				refused(t, fmt.Sprintf("%q", v), err, row.message)
+				if err != nil && !strings.Contains(err.Error(), "refix") && !strings.Contains(err.Error(), "annotation "+row.key) {
+					t.Errorf("the message does not name the annotation: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// Annotations together with the spec.
+func TestAnnotationAndSpecRules(t *testing.T) {
+	const gang = `spec: {scheduling: {}}`
+	const basic = `spec: {scheduling: {schedulingPolicy: {basic: {}}}}`
+	exclusive, colocate := annotation(published+"exclusive-topology", "rack"), annotation(topology+"colocate", "rack")
+	subExclusive := annotation(published+"subgroup-exclusive-topology", "rack")
+	for _, row := range []struct {
+		patches []string
+		message string // of the refusal; accepted when empty
+	}{
+		{[]string{subExclusive, sub(8, `{subGroupSize: 4}`)}, ""},
+		{[]string{subExclusive}, published + "subgroup-exclusive-topology needs a spec.leaderWorkerTemplate.subGroupPolicy"},
+		{[]string{exclusive, basic}, ""},
+		{[]string{colocate, basic}, ""},
+		{[]string{exclusive, gang}, published + "exclusive-topology cannot be used with gang scheduling, which needs all pods at once: use spec.scheduling.schedulingConstraints"},
+		{[]string{colocate, gang}, topology + "colocate cannot be used with gang scheduling"},
+	} {
+		err := create(t.Context(), "default", with(minimal("set"), row.patches...), metav1.DryRunAll)
+		if row.message != "" {
+			refused(t, fmt.Sprint(row.patches), err, row.message)
+		} else if err != nil {
+			t.Errorf("%s was refused: %v", row.patches, err)
+		}
+	}
+}
+
+// The policy sees changes made by annotate, and of the spec beside annotations.
+func TestAnnotationChanges(t *testing.T) {
+	ns := control.NamespaceT(t, "annotations")
+	if err := create(t.Context(), ns, with(minimal("web"), annotation(published+"exclusive-topology", "rack"))); err != nil {
+		t.Fatal(err)
+	}
+	_, err := runKubectl("", "-n", ns, "annotate", "lws/web", rollout+"paused=yes")
+	if err == nil {
+		t.Error("annotate: paused=yes was accepted")
+	}
+	kubectl(t, "", "-n", ns, "annotate", "lws/web", rollout+"paused=true")
+	kubectl(t, "", "-n", ns, "annotate", "lws/web", rollout+"paused-")
+	refused(t, "gang scheduling beside exclusive-topology",
+		patchSet(t.Context(), ns, "web", `spec: {scheduling: {}}`, ""), "exclusive-topology cannot be used with gang scheduling")
+	if err := patchSet(t.Context(), ns, "web", `spec: {replicas: 3}`, "scale"); err != nil {
+		t.Errorf("scale: %v", err)
+	}
+}
