@@ -24,6 +24,9 @@ type Options struct {
 	Recorder  events.EventRecorder
 	// Workers is how many sets are synced at a time.
 	Workers int
+	// InFlight is how many requests of one set may be under way at a time; 32 if
+	// it is 0. With 1, a sync runs in one goroutine.
+	InFlight int
 	// Clock is the real one if nil.
 	Clock clock.Clock
 }
@@ -39,6 +42,9 @@ type Controller struct {
 // New makes a controller. Register it with the informers before they start, and
 // call Run once they are synced.
 func New(o Options) *Controller {
+	if o.InFlight == 0 {
+		o.InFlight = 32
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

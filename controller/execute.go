@@ -19,9 +19,6 @@ import (
 	"lws-controller/controller/rollout"
 )
 
-// inFlight is how many requests of one set may be under way at a time.
-const inFlight = 32
-
 // execution carries out one plan. Requests of one kind run in parallel; the first
 // error of a kind stops that kind only. Answers are folded as they come.
 type execution struct {
@@ -71,6 +68,9 @@ func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan,
 // each success up to the limit. It starts no more calls after an error, or when
 // the time of the sync is up.
 func (x *execution) each(n int, f func(i int) error) error {
+	if x.InFlight == 1 {
+		return x.inTurn(n, f)
+	}
 	var (
 		mu      sync.Mutex
 		freed   = sync.NewCond(&mu)
@@ -86,10 +86,7 @@ func (x *execution) each(n int, f func(i int) error) error {
 		if first != nil {
 			break
 		}
-		if x.Clock.Since(x.start) > syncTime {
-			x.mu.Lock()
-			x.wait.Again = true
-			x.mu.Unlock()
+		if x.late() {
 			break
 		}
 		running++
@@ -99,7 +96,7 @@ func (x *execution) each(n int, f func(i int) error) error {
 			defer mu.Unlock()
 			running--
 			if err == nil {
-				window = min(window+1, inFlight)
+				window = min(window+1, x.InFlight)
 			} else if first == nil {
 				first = err
 			}
@@ -111,6 +108,27 @@ func (x *execution) each(n int, f func(i int) error) error {
 	}
 	mu.Unlock()
 	return first
+}
+
+// inTurn is each with one call at a time, in the caller's goroutine.
+func (x *execution) inTurn(n int, f func(i int) error) error {
+	for i := 0; i < n && !x.late(); i++ {
+		if err := f(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// late says that the time of the sync is up; then there is another one at once.
+func (x *execution) late() bool {
+	if x.Clock.Since(x.start) <= syncTime {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.wait.Again = true
+	return true
 }
 
 func (x *execution) fold(index int32, e group.Event) {

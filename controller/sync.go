@@ -192,10 +192,14 @@ func (c *Controller) move(ctx context.Context, m *memory, t *tracked, entry *v1.
 	if phase == group.Recycling {
 		cause = string(entry.Cause)
 	}
-	moves, err := t.state.Move(phase, t.view.Incarnation, cause, now)
+	incarnation := t.view.Incarnation
+	if !t.view.HasPods && entry != nil {
+		incarnation = entry.Incarnation + 1
+	}
+	moves, err := t.state.Move(phase, incarnation, cause, now)
 	logger := klog.FromContext(ctx)
 	for _, move := range moves {
-		logger.Info("Group changed phase", "group", index, "incarnation", t.view.Incarnation,
+		logger.Info("Group changed phase", "group", index, "incarnation", incarnation,
 			"from", move.From, "to", move.To, "cause", move.Cause, "after", move.After)
 	}
 	if err != nil {

@@ -39,8 +39,8 @@ type edge struct {
 	when     string
 }
 
-// edges is the table of legal moves. A new incarnation starts at Pending, which
-// is no move. Of two equally short paths the one through the earlier edges is
+// edges is the table of legal moves. That all pods of a group in teardown are
+// gone ends the incarnation; the next one starts at Pending. Of two equally short paths the one through the earlier edges is
 // taken to have happened: teardowns come first.
 var edges = []edge{
 	{Pending, Recycling, "torn down"},
@@ -109,8 +109,9 @@ func (s *State) Move(to Phase, incarnation int64, cause string, at time.Time) ([
 		// pods yet has only now got its number.
 		if s.phase != Pending && s.phase != Gone {
 			moves = s.follow(path(s.phase, Recycling), causeObserved, at)
+			moves = append(moves, s.follow([]Phase{Pending}, "all pods gone", at)...)
 		}
-		s.phase, s.since, s.incarnation = Pending, at, incarnation
+		s.phase, s.incarnation = Pending, incarnation
 	}
 	if to == s.phase {
 		return moves, nil
