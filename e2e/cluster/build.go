@@ -36,15 +36,8 @@ var typical = map[string]time.Duration{
 
 const kwokModule = "sigs.k8s.io/kwok"
 
-// kwokStages are the stages taken from kwok's module, below kustomize/stage.
-var kwokStages = []string{
-	"node/fast/node-initialize.yaml",
-	"node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-	"node/chaos/node-not-ready.yaml",
-	"pod/fast/pod-ready.yaml",
-	"pod/fast/pod-complete.yaml",
-	"pod/fast/pod-delete.yaml",
-}
+// stagesDir, beside the programs, holds the stages that kwok's module ships.
+const stagesDir = "stages"
 
 // Build returns the programs of the pinned versions, and builds those that the
 // user's cache folder does not hold yet. That takes many minutes the first time,
@@ -135,7 +128,7 @@ func (m module) version(path string) string {
 func (m module) key() string {
 	sum := sha256.New()
 	sum.Write(m.raw)
-	fmt.Fprint(sum, m.buildArgs(), kwokStages, runtime.GOOS, runtime.GOARCH)
+	fmt.Fprint(sum, m.buildArgs(), runtime.GOOS, runtime.GOARCH)
 	return fmt.Sprintf("%s-%x", m.version("k8s.io/kubernetes"), sum.Sum(nil)[:5])
 }
 
@@ -174,7 +167,11 @@ func (b *builder) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return copyStages(filepath.Join(string(bytes.TrimSpace(dir)), "kustomize", "stage"), b.out)
+	stages := filepath.Join(b.out, stagesDir)
+	if err := os.RemoveAll(stages); err != nil { // of an interrupted run
+		return err
+	}
+	return os.CopyFS(stages, os.DirFS(filepath.Join(string(bytes.TrimSpace(dir)), "kustomize", "stage")))
 }
 
 // build builds one program unless an interrupted run did.
@@ -220,25 +217,15 @@ func programName(pkg string) string {
 	return path.Base(pkg)
 }
 
-func copyStages(from, to string) error {
-	for _, s := range kwokStages {
-		data, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(s)))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, path.Base(s)), data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // goTool runs the go command in dir and returns what it prints; its error
 // output becomes part of the error.
 func goTool(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	// Asked to end, the go command ends its compilers too.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

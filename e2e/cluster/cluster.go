@@ -92,11 +92,10 @@ func (c *Cluster) bringUp(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.createKwokPolicy(ctx); err != nil {
-		return err
-	}
-	if err := c.createNodes(ctx); err != nil {
-		return err
+	for _, create := range []func(context.Context) error{c.createKwokPolicy, c.createStorageClass, c.createNodes} {
+		if err := create(ctx); err != nil {
+			return err
+		}
 	}
 	// These three don't need each other: they come up side by side.
 	rest := []Component{Scheduler, ControllerManager, Kwok}
@@ -131,7 +130,8 @@ func (c *Cluster) StartComponent(ctx context.Context, comp Component) error {
 const stopGrace = 20 * time.Second
 
 // StopComponent asks a component to end (SIGTERM), as an upgrade does, and waits
-// for it. The API server first drains its requests.
+// for it. The API server first drains its requests, about 2 s; etcd waits 7 s
+// for its clients to leave.
 func (c *Cluster) StopComponent(comp Component) { c.procs[comp].stop(syscall.SIGTERM, stopGrace) }
 
 // KillComponent ends a component at once (SIGKILL), as a crash does, and waits

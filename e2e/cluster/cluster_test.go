@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -41,6 +43,7 @@ func TestCluster(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *Cluster){
 		"nodes": testNodes, "pod": testPod, "kwok policies": testKwokPolicies,
 		"annotations": testAnnotations, "identities": testIdentities, "gang scheduling": testGangScheduling,
+		"volumes": testVolumes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}
@@ -235,6 +238,33 @@ func testGangScheduling(t *testing.T, c *Cluster) {
 	if _, err := c.Client().Discovery().ServerResourcesForGroupVersion("scheduling.k8s.io/v1beta1"); err != nil {
 		t.Error(err)
 	}
+}
+
+// testVolumes: a claim is bound, its pod runs, and the volume goes with the claim.
+func testVolumes(t *testing.T, c *Cluster) {
+	ns := c.NamespaceT(t, "volumes")
+	claims := c.Client().CoreV1().PersistentVolumeClaims(ns)
+	must(claims.Create(t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}, metav1.CreateOptions{}))(t)
+	p := pod("user", nil)
+	p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+	must(c.Client().CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{}))(t)
+	eventually(t, c, ns, "user", isReady)
+	volume := must(claims.Get(t.Context(), "data", metav1.GetOptions{}))(t).Spec.VolumeName
+	if err := errors.Join(c.Client().CoreV1().Pods(ns).Delete(t.Context(), "user", metav1.DeleteOptions{}),
+		claims.Delete(t.Context(), "data", metav1.DeleteOptions{})); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, "deletion of the volume", func() bool {
+		_, err := c.Client().CoreV1().PersistentVolumes().Get(t.Context(), volume, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 // testTwo starts a second cluster, without gang scheduling and audit, while the

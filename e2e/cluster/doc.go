@@ -21,6 +21,9 @@
 //		}
 //	}
 //
+// A go test that has to build first shows no progress and runs into its time
+// limit: let `go run ./cmd/cluster build` come before it.
+//
 // Each cluster has its own ports, folder and certificates, so several can run
 // at once, in one process or in many. Its processes die with the process that
 // started them, also when that is killed. A test that fails keeps the folder

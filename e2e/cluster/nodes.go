@@ -6,6 +6,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -17,6 +18,20 @@ func (c *Cluster) createNodes(ctx context.Context) error {
 		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("node %s: %w", node.Name, err)
 		}
+	}
+	return nil
+}
+
+func (c *Cluster) createStorageClass(ctx context.Context) error {
+	_, err := c.client.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        kwokStorageClass,
+			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
+		},
+		Provisioner: kwokProvisioner,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("storage class: %w", err)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
+	"path/filepath"
 	"slices"
 
 	"sigs.k8s.io/yaml"
@@ -41,7 +41,28 @@ const (
 // Ready after a second; the controller manager then taints it.
 const LabelNodeNotReady = "node-not-ready.stage.kwok.x-k8s.io"
 
-// Our own stages; kwok's come from its module, see kwokStages.
+// kwokStages are those of kwok's module that are played.
+var kwokStages = []string{
+	"node/fast/node-initialize.yaml",
+	"node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+	"node/chaos/node-not-ready.yaml",
+	"pod/fast/pod-ready.yaml",
+	"pod/fast/pod-complete.yaml",
+	"pod/fast/pod-delete.yaml",
+	"volume/fast/pv-bind.yaml",
+	"volume/fast/pv-delete.yaml",
+	"volume/fast/pvc-delete.yaml",
+	"volume/fast/pvc-provision.yaml",
+}
+
+// kwokStorageClass is the class whose claims the volume stages serve, with
+// volumes that hold nothing; it is the default class.
+const (
+	kwokStorageClass = "kwok-volume"
+	kwokProvisioner  = "kwok.x-k8s.io/volume"
+)
+
+// ownStages are ours.
 //
 //go:embed stages
 var ownStages embed.FS
@@ -61,7 +82,7 @@ func (s stage) name() string {
 func kwokConfig(bin Binaries, extra []string) ([]byte, error) {
 	var docs [][]byte
 	for _, s := range kwokStages {
-		data, err := os.ReadFile(bin.Path(path.Base(s)))
+		data, err := os.ReadFile(filepath.Join(bin.Dir, stagesDir, filepath.FromSlash(s)))
 		if err != nil {
 			return nil, err
 		}

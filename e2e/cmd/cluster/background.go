@@ -83,21 +83,19 @@ var errStarting = errors.New("the cluster is starting or stopping")
 // up starts the background process, unless there is one, and waits until its
 // cluster is ready.
 func up(ctx context.Context, out io.Writer, flags *pflag.FlagSet) error {
-	if st, err := running(); err == nil {
-		st.print(out)
-		return nil
-	}
-	// Here, and not in the background, so that its progress is seen.
-	if _, err := cluster.Build(ctx, os.Stderr); err != nil {
-		return err
-	}
 	dir, err := folder()
 	if err != nil {
 		return err
 	}
-	ended, err := spawn(dir, flags)
-	if err != nil {
-		return err
+	var ended <-chan error // of our background process, nil if somebody else's is waited for
+	if _, err := running(); errors.Is(err, errDown) {
+		// Built here, and not in the background, so that the progress is seen.
+		if _, err := cluster.Build(ctx, os.Stderr); err != nil {
+			return err
+		}
+		if ended, err = spawn(dir, flags); err != nil {
+			return err
+		}
 	}
 	for {
 		st, err := running()
@@ -105,7 +103,8 @@ func up(ctx context.Context, out io.Writer, flags *pflag.FlagSet) error {
 		case err == nil:
 			st.print(out)
 			return nil
-		case !errors.Is(err, errDown) && !errors.Is(err, errStarting):
+		case errors.Is(err, errStarting) || errors.Is(err, errDown) && ended != nil:
+		default:
 			return err
 		}
 		select {
@@ -113,9 +112,9 @@ func up(ctx context.Context, out io.Writer, flags *pflag.FlagSet) error {
 			return ctx.Err() // it goes on in the background
 		case <-time.After(100 * time.Millisecond):
 		case err := <-ended:
-			if st, rerr := running(); rerr == nil { // somebody else's up was faster
-				st.print(out)
-				return nil
+			if _, rerr := running(); !errors.Is(rerr, errDown) {
+				ended = nil // another one was faster: that's the one
+				continue
 			}
 			log, _ := os.ReadFile(filepath.Join(dir, logFile))
 			return fmt.Errorf("the cluster did not start: %w\n%s", err, bytes.TrimSpace(log))
@@ -132,7 +131,8 @@ func spawn(dir string, flags *pflag.FlagSet) (<-chan error, error) {
 	}
 	args := []string{"serve"}
 	flags.Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
-	log, err := os.Create(filepath.Join(dir, logFile))
+	// Not truncated if another process has the cluster: serve does that.
+	log, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +165,9 @@ func serve(ctx context.Context, opts cluster.Options) (err error) {
 		return err
 	}
 	defer lock.Close()
+	if err := os.Truncate(filepath.Join(dir, logFile), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	path := filepath.Join(dir, stateFile)
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
