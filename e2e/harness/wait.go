@@ -1,0 +1,84 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	lwsv1 "lws-controller/api/v1"
+)
+
+// WaitFor waits until check is true. If that takes too long, it fails the test
+// and shows the last state that check returned.
+func WaitFor(t testing.TB, what string, timeout time.Duration, check func() (bool, string)) {
+	t.Helper()
+	deadline := time.Now().Add(timeout)
+	for {
+		done, state := check()
+		if done {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s for %s; last state:\n%s", timeout, what, state)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// DefaultTimeout is ample for a small set on a busy machine.
+const DefaultTimeout = time.Minute
+
+// WaitAvailable waits until the status is that of the newest spec and says that
+// all groups are Ready, and returns the set.
+func (e *Env) WaitAvailable(t testing.TB, set *Set) *Set {
+	t.Helper()
+	var s *Set
+	WaitFor(t, "set "+set.Name+" to be Available", DefaultTimeout, func() (bool, string) {
+		s = e.Get(t, set)
+		ready := s.Status.ReadyReplicas == *s.Spec.Replicas && s.Status.Replicas == *s.Spec.Replicas
+		return ready && s.Status.ObservedGeneration == s.Generation &&
+			meta.IsStatusConditionTrue(s.Status.Conditions, lwsv1.ConditionAvailable), e.Describe(t, s)
+	})
+	return s
+}
+
+// WaitCondition waits for a condition to have this status and returns it.
+func (e *Env) WaitCondition(t testing.TB, set *Set, kind string, status metav1.ConditionStatus) metav1.Condition {
+	t.Helper()
+	var found metav1.Condition
+	WaitFor(t, fmt.Sprintf("condition %s=%s of set %s", kind, status, set.Name), DefaultTimeout, func() (bool, string) {
+		s := e.Get(t, set)
+		c := meta.FindStatusCondition(s.Status.Conditions, kind)
+		if c == nil || c.Status != status {
+			return false, e.Describe(t, s)
+		}
+		found = *c
+		return true, ""
+	})
+	return found
+}
+
+// Describe tells the state of a set and its pods in a few lines, for messages of
+// failed tests.
+func (e *Env) Describe(t testing.TB, set *Set) string {
+	t.Helper()
+	var b strings.Builder
+	st := set.Status
+	fmt.Fprintf(&b, "generation %d observed %d, replicas %d ready %d updated %d\n",
+		set.Generation, st.ObservedGeneration, st.Replicas, st.ReadyReplicas, st.UpdatedReplicas)
+	for _, c := range st.Conditions {
+		fmt.Fprintf(&b, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	for _, p := range e.Pods(t, set) {
+		fmt.Fprintf(&b, "  pod %s %s incarnation %s on %q", p.Name, p.Status.Phase, p.Annotations[lwsv1.AnnotationIncarnation], p.Spec.NodeName)
+		if p.DeletionTimestamp != nil {
+			b.WriteString(" terminating")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
