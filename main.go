@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -17,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +38,7 @@ import (
 	"lws-controller/cli/serve"
 	"lws-controller/controller"
 	"lws-controller/informers"
+	"lws-controller/metrics"
 
 	"lws-controller/revision"
 )
@@ -244,6 +245,9 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 
+	// Before the queue is made, which would not be counted otherwise.
+	registry := metrics.New(buildVersion())
+
 	// Everything but the workers runs until this context ends, which is after the
 	// workers have stopped.
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -257,7 +261,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	defer caches.Wait()
 	defer stop(errors.New("stopped"))
-	server := serve.New(serve.Options{Controller: c, Caches: caches, Metrics: http.NotFoundHandler(), Profiles: o.pprof})
+	server := serve.New(serve.Options{Controller: c, Caches: caches, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}), Profiles: o.pprof})
 	serveErr := make(chan error, 1)
 	if o.listen != "" {
 		listening, err := server.Listen(base, o.listen)

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/klog/v2"
 
 	v1 "lws-controller/api/v1"
@@ -120,7 +121,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 // next try of Services. The planner asks for that of groups.
 func (m *memory) pruneHolds(plan *rollout.Plan, now time.Time, wait *Wait) {
 	for index := range m.held {
-		if index >= m.replicas() || m.group(index).view.Whole {
+		if index >= m.replicas()+m.budget().Surge || m.group(index).view.Whole {
 			delete(m.held, index)
 		}
 	}
@@ -221,6 +222,13 @@ func (m *memory) partition() int32 {
 	return 0
 }
 
+func (m *memory) budget() rollout.Budget {
+	if c := m.set.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil {
+		return rollout.NewBudget(m.replicas(), c.MaxUnavailable, c.MaxSurge)
+	}
+	return rollout.NewBudget(m.replicas(), intstr.FromInt32(1), intstr.FromInt32(0))
+}
+
 // entries are the teardowns on record, by group.
 func (m *memory) entries() map[int32]*v1.RecyclingGroup {
 	out := make(map[int32]*v1.RecyclingGroup, len(m.set.Status.Recycling))
@@ -244,6 +252,8 @@ func (c *Controller) input(m *memory, now time.Time) rollout.Input {
 		Now:           now,
 		Replicas:      m.replicas(),
 		Partition:     m.partition(),
+		Budget:        m.budget(),
+		Established:   m.set.Status.EstablishedReplicas,
 		LeaderFirst:   m.set.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy,
 		Current:       m.current,
 		Update:        m.update,

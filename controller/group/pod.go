@@ -41,6 +41,8 @@ type Pod struct {
 	// sidecar, Restarted its name. Ephemeral containers never count.
 	Restarts  int32  `json:"restarts,omitempty"`
 	Restarted string `json:"restarted,omitempty"`
+	// Stuck is why a container waits that will not start by itself soon.
+	Stuck string `json:"stuck,omitempty"`
 	// GroupReady is the condition that leaders carry once their group has been
 	// Ready; nil before.
 	GroupReady *GroupReady `json:"groupReady,omitempty"`
@@ -52,6 +54,9 @@ type GroupReady struct {
 	True  bool      `json:"true"`
 	Since time.Time `json:"since"`
 }
+
+// stuckReasons are those of waiting containers that need somebody's help.
+var stuckReasons = []string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError", "InvalidImageName"}
 
 // ObservePod reads off a pod what the core needs. The worker index is given by
 // the caller, who reads it from the pod's name.
@@ -77,8 +82,12 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 	out.readConditions(p)
 	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range statuses {
-			if c := &statuses[i]; c.RestartCount > out.Restarts {
+			c := &statuses[i]
+			if c.RestartCount > out.Restarts {
 				out.Restarts, out.Restarted = c.RestartCount, c.Name
+			}
+			if w := c.State.Waiting; w != nil && slices.Contains(stuckReasons, w.Reason) {
+				out.Stuck = w.Reason
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package group
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "lws-controller/api/v1"
@@ -54,6 +55,9 @@ type View struct {
 	// NotReadySince is when the first of the pods that are not Ready turned so;
 	// zero when it cannot be told.
 	NotReadySince time.Time
+	// Stuck is why a pod of this incarnation cannot run: it has failed, or a
+	// container waits for something that does not come by itself.
+	Stuck string
 	// Failure is the first failure seen, whatever the restart policy.
 	Failure *Failure
 
@@ -155,6 +159,11 @@ func (v *View) count(pods []*Pod) {
 		}
 		if current && p.finished() && !p.Terminating {
 			v.Finished = append(v.Finished, p.ref())
+		}
+		if current && p.Phase == corev1.PodFailed {
+			v.Stuck = string(corev1.PodFailed)
+		} else if current && p.Stuck != "" {
+			v.Stuck = p.Stuck
 		}
 		if p.Terminating || !current || p.Revision != v.Revision {
 			v.Whole = false

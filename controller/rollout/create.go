@@ -8,8 +8,13 @@ import (
 
 // create gives pods to the groups that lack them, the lowest index first.
 func (p *planner) create() {
+	for i := range p.Groups {
+		if p.Groups[i].HasPods {
+			p.alive++
+		}
+	}
 	next := 0
-	for index := int32(0); index < p.Replicas; index++ {
+	for index := int32(0); p.wanted(index); index++ {
 		for next < len(p.Groups) && p.Groups[next].Index < index {
 			next++
 		}
@@ -20,6 +25,13 @@ func (p *planner) create() {
 		c, ok := p.creation(v)
 		if !ok || p.blocked(v, &c) {
 			continue
+		}
+		if !v.HasPods {
+			// Ceiling: groups that are still going count as much as those that come.
+			if p.alive >= p.Replicas+p.Budget.Surge {
+				continue
+			}
+			p.alive++
 		}
 		if !p.spend(len(c.Workers)) {
 			return
@@ -74,7 +86,8 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 // freshRevision is the revision at which a group without pods and without an
 // entry is built.
 func (p *planner) freshRevision(index int32) string {
-	if index < p.Partition {
+	_, known := p.Templates[p.Current]
+	if known && (index < p.Partition || p.at.unproven && p.at.room < 0 && index < p.Replicas) {
 		return p.Current
 	}
 	return p.Update

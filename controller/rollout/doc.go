@@ -8,7 +8,9 @@
 //
 //	plan.go      Input, Plan and the order of the decisions
 //	entries.go   teardowns under way: which are over, which are withdrawn
-//	recycle.go   which groups are taken down, and why
+//	recycle.go   which groups are taken down because they failed or are not wanted
+//	update.go    the rolling update: order, floor, surge
+//	budget.go    maxUnavailable and maxSurge in groups
 //	create.go    which pods are created, at which revision and incarnation
 //	services.go  which headless Services exist
 //	mark.go      the GroupReady condition of leaders

@@ -30,9 +30,14 @@ func (p *planner) settleEntries() {
 		if v == nil {
 			v = &group.View{Index: entry.Index}
 		}
-		if !p.over(&entry, v) && !p.withdrawn(&entry, v) {
-			p.entries[entry.Index] = &entry
+		if p.over(&entry, v) || p.withdrawn(&entry, v) {
+			continue
 		}
+		if entry.Cause == v1.RecycleUpdate && entry.Index >= p.Partition {
+			// The spec has changed again: go straight to what it says now.
+			entry.Revision = p.Update
+		}
+		p.entries[entry.Index] = &entry
 	}
 }
 
@@ -48,6 +53,8 @@ func (p *planner) withdrawn(entry *v1.RecyclingGroup, v *group.View) bool {
 	switch entry.Cause {
 	case v1.RecycleScaleDown:
 		return untouched && p.wanted(entry.Index)
+	case v1.RecycleUpdate:
+		return untouched && (v.Revision == p.Update || entry.Index < p.Partition)
 	default:
 		return false
 	}

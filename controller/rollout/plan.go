@@ -22,6 +22,12 @@ type Input struct {
 	Replicas int32
 	// Partition: groups with a lower index keep their revision.
 	Partition int32
+	// Budget of the rollout.
+	Budget Budget
+	// MinReady is how long a group must have been Ready to be available.
+	MinReady time.Duration
+	// Established is the most wanted groups that were ever available at one time.
+	Established int32
 	// LeaderFirst: workers are created once the leader is Ready.
 	LeaderFirst bool
 	// Current and Update are revision keys (CONTRACT: currentRevision,
@@ -134,6 +140,9 @@ type planner struct {
 	Plan
 	entries  map[int32]*v1.RecyclingGroup
 	restarts map[int32]*v1.GroupRestarts
+	at       progress
+	surge    int32
+	alive    int32
 	writes   int
 }
 
@@ -142,7 +151,10 @@ func Make(in Input) Plan {
 	p := &planner{Input: in}
 	p.settleEntries()
 	p.settleRestarts()
+	p.survey()
+	p.setSurge()
 	p.recycle()
+	p.update()
 	p.deletePods()
 	p.services()
 	p.create()
@@ -161,8 +173,8 @@ func Settle(in Input) ([]v1.RecyclingGroup, []v1.GroupRestarts) {
 	return p.Plan.Recycling, p.Plan.Restarts
 }
 
-// wanted says that the index is to exist.
-func (p *planner) wanted(index int32) bool { return index < p.Replicas }
+// wanted says that the index is to exist, as one of the replicas or as surge.
+func (p *planner) wanted(index int32) bool { return index < p.Replicas+p.surge }
 
 // spend takes n writes from the plan's limit. A plan that is empty takes any
 // number, since otherwise a group larger than the limit could never be made.

@@ -16,7 +16,7 @@ func (p *planner) recycle() {
 		v := &p.Groups[i]
 		switch {
 		case !v.HasPods || p.entries[v.Index] != nil:
-		case !p.wanted(v.Index):
+		case !p.wanted(v.Index), v.Index >= p.Replicas && v.Revision != p.Update:
 			p.begin(v, v1.RecycleScaleDown, v.Revision, nil)
 		case v.Failure.Recreates(p.restartPolicy(v)):
 			p.fail(v)
@@ -39,7 +39,17 @@ func (p *planner) fail(v *group.View) {
 			return
 		}
 	}
-	if !p.begin(v, v1.RecycleFailure, v.Revision, v.Failure) || !v.Failure.Counts {
+	revision := p.rebuildAt(v)
+	if !p.begin(v, v1.RecycleFailure, revision, v.Failure) {
+		return
+	}
+	if revision != v.Revision {
+		// A new revision starts anew.
+		p.at.room--
+		delete(p.restarts, v.Index)
+		return
+	}
+	if !v.Failure.Counts {
 		return
 	}
 	next := &v1.GroupRestarts{Index: v.Index, Revision: v.Revision, LastAt: metav1.NewTime(p.Now), Reason: v.Failure.Reason}
@@ -74,6 +84,9 @@ func (p *planner) begin(v *group.View, cause v1.RecycleCause, revision string, f
 	if len(p.entries) >= p.MaxEntries {
 		// Not Partial: the next one starts when a pod event says that one is over.
 		return false
+	}
+	if p.available(v) {
+		p.at.available--
 	}
 	entry := &v1.RecyclingGroup{Index: v.Index, Incarnation: v.Incarnation, Cause: cause,
 		Revision: revision, StartedAt: metav1.NewTime(p.Now)}

@@ -69,11 +69,11 @@ func (p *planner) wantFresh(add func(int32, string)) {
 	shared := func(revision string) bool {
 		return p.Templates[revision].Subdomain != v1.SubdomainUniquePerReplica
 	}
-	if p.Replicas > 0 && shared(p.Update) && (p.Partition == 0 || shared(p.Current)) {
+	if p.Replicas > 0 && shared(p.Update) && shared(p.Current) {
 		return
 	}
 	next := 0
-	for index := int32(0); index < p.Replicas; index++ {
+	for index := int32(0); p.wanted(index); index++ {
 		for next < len(p.Groups) && p.Groups[next].Index < index {
 			next++
 		}

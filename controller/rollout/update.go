@@ -1,0 +1,223 @@
+package rollout
+
+import (
+	"time"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+)
+
+// brokenAfter is how long a group must have been not Ready to count as broken.
+const brokenAfter = 5 * time.Minute
+
+// progress is where the rollout to the update revision stands.
+type progress struct {
+	// available are the groups that are available and are not being torn down,
+	// surge included.
+	available int32
+	// floor is the least number of available groups that a takedown of ours may
+	// leave: min(replicas, established) - unavailable.
+	floor int32
+	// outdated are the groups in [partition, replicas) with pods of another
+	// revision that are not being torn down.
+	outdated []*group.View
+	// unfinished are the groups in [partition, replicas) that are not both at the
+	// update revision and available.
+	unfinished int32
+	// onTheWay are the groups of the update revision that are not Ready, those
+	// that will be built at it included.
+	onTheWay int32
+	// room is how many more groups may be on the way to the update revision.
+	room int32
+	// unproven: no group of the update revision has become Ready yet, and some
+	// group of another revision is not broken.
+	unproven bool
+}
+
+// survey finds out where the rollout stands. With U = unavailable, S = surge and
+// E = established:
+//
+//	floor = min(replicas, E) - U
+//	room  = max(1, U+S) + (replicas - min(replicas, E)) - onTheWay
+//
+// The second term of room are the groups that were never there: a set that grows
+// has them on the way besides those that it updates.
+//
+//	replicas 4, E 4, U 1, S 0, none on the way:      floor 3, room 1
+//	replicas 2, E 1, U 1, S 0, group 1 on the way:   floor 0, room 1: group 0 goes
+//	replicas 6, E 3, U 1, S 0, groups 3-5 on the way: floor 2, room 1
+func (p *planner) survey() {
+	at := &p.at
+	proven, oldAlive := false, false
+	present := int32(0)
+	for i := range p.Groups {
+		v := &p.Groups[i]
+		entry := p.entries[v.Index]
+		inRange := v.Index >= p.Partition && v.Index < p.Replicas
+		if inRange && (v.HasPods || entry != nil) {
+			present++
+		}
+		updated := v.HasPods && v.Revision == p.Update
+		switch {
+		case entry != nil && (v.Incarnation <= entry.Incarnation || !v.HasPods):
+			if v.Index < p.Replicas && entry.Revision == p.Update {
+				at.onTheWay++
+			}
+			updated = false
+		case !v.HasPods:
+		case updated:
+			proven = proven || v.EverReady()
+			if !ready(v) {
+				at.onTheWay++
+			}
+		default:
+			oldAlive = oldAlive || !p.broken(v) && v.Index < p.Replicas
+			if inRange {
+				at.outdated = append(at.outdated, v)
+			}
+		}
+		available := entry == nil && p.available(v)
+		if available && (v.Index < p.Replicas || updated) {
+			at.available++
+		}
+		if inRange && (v.HasPods || entry != nil) && !(updated && available) {
+			at.unfinished++
+		}
+	}
+	// Groups of which nothing exists are built at the update revision.
+	fresh := p.Replicas - min(p.Partition, p.Replicas) - present
+	at.onTheWay += fresh
+	at.unfinished += fresh
+	established := min(p.Replicas, p.Established)
+	at.floor = established - p.Budget.Unavailable
+	at.unproven = !proven && oldAlive
+	at.room = max(1, p.Budget.Unavailable+p.Budget.Surge) + p.Replicas - established - at.onTheWay
+}
+
+// update takes groups to the update revision, in this order: broken ones, all at
+// once and without budget, since nothing is lost; then those that are merely not
+// available, as long as there is room; then available ones from the highest index
+// down, as many at once as the floor allows. While the revision is unproven, all
+// of them need room: a bad revision never gets more than the budget.
+func (p *planner) update() {
+	at := &p.at
+	var idle, serving []*group.View
+	for i := len(at.outdated) - 1; i >= 0; i-- {
+		v := at.outdated[i]
+		switch {
+		case p.entries[v.Index] != nil: // it has failed, and is on its way already
+		case p.broken(v):
+			if !at.unproven || at.room > 0 {
+				p.moveOn(v)
+			}
+		case !p.available(v):
+			idle = append(idle, v)
+		default:
+			serving = append(serving, v)
+		}
+	}
+	for _, v := range idle {
+		if at.room > 0 {
+			p.moveOn(v)
+		}
+	}
+	for _, v := range serving {
+		if at.available-1 < at.floor || at.unproven && at.room <= 0 {
+			break
+		}
+		p.moveOn(v)
+	}
+}
+
+// moveOn begins the teardown of a group that comes back at the update revision.
+func (p *planner) moveOn(v *group.View) {
+	if p.begin(v, v1.RecycleUpdate, p.Update, nil) {
+		p.at.room--
+	}
+}
+
+// rebuildAt is the revision at which a failed group comes back: the update
+// revision where the group is to have that anyway and there is room, else its own.
+func (p *planner) rebuildAt(v *group.View) string {
+	if v.Revision == p.Update || v.Index < p.Partition || p.at.unproven && p.at.room <= 0 {
+		return v.Revision
+	}
+	return p.Update
+}
+
+// surgeNeeded is how many groups above replicas the rollout needs now. n groups
+// are unfinished; those that may be unavailable need no stand-in:
+//
+//	n > S:  S
+//	else:   min(S, max(0, n - U))
+//
+//	replicas 4, S 2, U 1: n 4 → 2, n 3 → 2, n 2 → 1, n 1 → 0
+//	replicas 1, S 1, U 0: n 1 → 1, n 0 → 0
+//
+// Surge groups are made only while some group is outdated: a group that merely
+// fails needs none.
+func (p *planner) surgeNeeded() int32 {
+	n, s, u := p.at.unfinished, p.Budget.Surge, p.Budget.Unavailable
+	if n > s {
+		return s
+	}
+	return min(s, max(0, n-u))
+}
+
+// available says that the group has been Ready for long enough.
+func (p *planner) available(v *group.View) bool {
+	if !ready(v) {
+		return false
+	}
+	if p.MinReady == 0 {
+		return true
+	}
+	if known := v.Leader.GroupReady; known != nil && known.True {
+		since := known.Since.Add(p.MinReady)
+		if !p.Now.Before(since) {
+			return true
+		}
+		p.wake(since)
+	}
+	return false
+}
+
+// broken says that the group does not serve and is not about to: it was never
+// Ready in this incarnation, one of its pods cannot run, or it has not been Ready
+// for long.
+func (p *planner) broken(v *group.View) bool {
+	switch {
+	case ready(v):
+		return false
+	case !v.EverReady() || v.Stuck != "":
+		return true
+	case v.NotReadySince.IsZero():
+		return false
+	}
+	due := v.NotReadySince.Add(brokenAfter)
+	if p.Now.Before(due) {
+		p.wake(due)
+		return false
+	}
+	return true
+}
+
+func ready(v *group.View) bool { return v.AllReady }
+
+// setSurge decides which indices above replicas are wanted: the lowest ones, for
+// groups at the update revision only. A group at another revision goes first and
+// comes back if it is needed.
+func (p *planner) setSurge() {
+	need := p.surgeNeeded()
+	if len(p.at.outdated) == 0 {
+		// None is made any more; those that there are stay until all is done.
+		existing := int32(0)
+		for i := range p.Groups {
+			if v := &p.Groups[i]; v.Index >= p.Replicas && v.HasPods && v.Revision == p.Update {
+				existing++
+			}
+		}
+		need = min(need, existing)
+	}
+	p.surge = need
+}
