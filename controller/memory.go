@@ -41,6 +41,9 @@ type memory struct {
 	made map[string]*corev1.Service
 	// heldServices are names that something foreign holds.
 	heldServices map[string]hold
+	// outdatedCRDUntil is set while the stored CRD drops what must be recorded
+	// before a teardown: no teardown is tried before then. Zero: all is well.
+	outdatedCRDUntil time.Time
 	// blocked are the groups that wait for a name, as of the last plan.
 	blocked []rollout.Blocked
 	// warned are the notes of Warning events that need no repetition.

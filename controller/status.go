@@ -131,6 +131,10 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, now time.Time
 // trouble is what needs a person, with the reason to show. What is over keeps
 // its reason.
 func (m *memory) trouble(s *v1.LeaderWorkerSetStatus) (reason, message string) {
+	if !m.outdatedCRDUntil.IsZero() {
+		return "CRDOutdated", "The stored status lacks what was written: the LeaderWorkerSet CRD is older than this controller. " +
+			"No group is torn down until the CRD is applied again"
+	}
 	for _, index := range slices.Sorted(maps.Keys(m.held)) {
 		h := m.held[index]
 		if message == "" {

@@ -19,20 +19,20 @@ import (
 const countsEvery = 500 * time.Millisecond
 
 // recordAhead stores the teardowns and restart counts of a plan before it is
-// carried out, and makes sure that they were stored.
-func (c *Controller) recordAhead(ctx context.Context, m *memory, plan *rollout.Plan, now time.Time) error {
+// carried out, and reports whether they were stored: an older CRD drops them
+// silently. Then nothing may be torn down.
+func (c *Controller) recordAhead(ctx context.Context, m *memory, plan *rollout.Plan, now time.Time) (bool, error) {
 	s := m.status(c.input(m, now), now)
 	s.Recycling, s.GroupRestarts = plan.Recycling, plan.Restarts
 	if err := c.patchStatus(ctx, m, s); err != nil {
-		return err
+		return false, err
 	}
-	stored := &m.set.Status
-	if len(stored.Recycling) != len(plan.Recycling) || len(stored.GroupRestarts) != len(plan.Restarts) {
-		c.warn(m, "crd", "CRDOutdated", "RecordTeardown",
-			"The stored status lacks what was written: the LeaderWorkerSet CRD is older than this controller. Nothing is torn down until it is applied again")
-		return errors.New("the CRD drops status.recycling or status.groupRestarts: it is older than this controller")
+	if len(m.set.Status.Recycling) == len(plan.Recycling) && len(m.set.Status.GroupRestarts) == len(plan.Restarts) {
+		m.outdatedCRDUntil = time.Time{}
+		return true, nil
 	}
-	return nil
+	m.outdatedCRDUntil = now.Add(outdatedCRDDelay)
+	return false, nil
 }
 
 // writeStatus stores the status if it differs from the stored one. Where only

@@ -24,6 +24,9 @@ const (
 	// how long it may start new requests. What is left is done in the next one.
 	syncWrites = 500
 	syncTime   = 2 * time.Second
+	// outdatedCRDDelay is how long no teardown is tried after one could not be
+	// recorded.
+	outdatedCRDDelay = 30 * time.Second
 	// maxEntries is how many teardowns fit into the status.
 	maxEntries = 2000
 	// staleDelay is how long a sync waits for a cache that lags behind our writes.
@@ -70,7 +73,15 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		wait.sooner(staleDelay)
 		return wait, nil
 	}
-	if err := c.settleRevisions(ctx, m); err != nil {
+	err := c.settleRevisions(ctx, m)
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		// The name is that of a revision of a set that is gone, or the cache lags:
+		// the news about it will bring us back.
+		klog.FromContext(ctx).V(4).Info("Waiting for revisions", "reason", err.Error())
+		wait.sooner(confirmDelay)
+		return wait, nil
+	}
+	if err != nil {
 		return wait, fmt.Errorf("settling the revisions: %w", err)
 	}
 	c.receive(m, now, &wait)
@@ -82,16 +93,19 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	plan := rollout.Make(c.input(m, now))
 	if plan.Ahead {
 		// Nothing is deleted before the reason for it is on record.
-		err := c.recordAhead(ctx, m, &plan, now)
-		if apierrors.IsConflict(err) {
+		recorded, err := c.recordAhead(ctx, m, &plan, now)
+		switch {
+		case apierrors.IsConflict(err):
 			wait.sooner(conflictDelay)
 			return wait, nil
-		}
-		if err != nil {
+		case err != nil:
 			return wait, fmt.Errorf("recording teardowns: %w", err)
+		case recorded:
+			c.announceTeardowns(ctx, m, plan.Started)
+			c.lookAgain(ctx, m, now)
+		default:
+			plan = rollout.Make(c.input(m, now)) // without teardowns
 		}
-		c.announceTeardowns(ctx, m, plan.Started)
-		c.lookAgain(ctx, m, now)
 	}
 	errs := c.execute(ctx, m, &plan, &wait)
 	m.blocked = plan.Blocked
@@ -114,6 +128,9 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		wait.sooner(plan.WakeAt.Sub(now))
 	}
 	m.pruneHolds(&plan, now, &wait)
+	if now.Before(m.outdatedCRDUntil) {
+		wait.sooner(m.outdatedCRDUntil.Sub(now))
+	}
 	return wait, errors.Join(errs...)
 }
 
@@ -269,6 +286,9 @@ func (c *Controller) input(m *memory, now time.Time) rollout.Input {
 		Held:       map[int32]time.Time{},
 		MaxWrites:  syncWrites,
 		MaxEntries: maxEntries,
+	}
+	if now.Before(m.outdatedCRDUntil) {
+		in.MaxEntries = 0
 	}
 	for _, r := range m.history.Revisions() {
 		g := m.groupOf(r, 0, 0)

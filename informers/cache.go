@@ -23,7 +23,7 @@ func (i *Informers) Pod(key types.NamespacedName) (*corev1.Pod, bool) {
 // Events are the present pods of the set as if they had just been observed.
 func (i *Informers) Events(set types.NamespacedName, each func(index int32, e group.Event)) {
 	for _, p := range list[*corev1.Pod](i.pods, set) {
-		if _, index, worker, ok := place(p); ok {
+		if _, index, worker, ok := Place(p); ok {
 			each(index, group.Observed(group.ObservePod(p, worker)))
 		}
 	}

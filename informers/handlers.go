@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -28,21 +27,22 @@ type Sink interface {
 
 // Watch registers the handlers. It must be called once, before Start.
 func (i *Informers) Watch(sink Sink) error {
-	pods, err := i.pods.AddTypedEventHandler(i.podHandler(sink))
+	pods, err := i.pods.AddTypedEventHandler(PodHandler(sink, func(set types.NamespacedName) bool {
+		_, exists := i.Set(set)
+		return exists
+	}))
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	sets, err := i.sets.AddTypedEventHandler(touching[*v1.LeaderWorkerSet](func(s *v1.LeaderWorkerSet) {
-		sink.Touch(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
-	}))
+	sets, err := i.sets.AddTypedEventHandler(SetHandler(sink))
 	if err != nil {
 		return fmt.Errorf("watching sets: %w", err)
 	}
-	services, err := i.services.AddTypedEventHandler(touching[*corev1.Service](func(s *corev1.Service) { touchOwner(sink, s) }))
+	services, err := i.services.AddTypedEventHandler(OwnedHandler[*corev1.Service](sink))
 	if err != nil {
 		return fmt.Errorf("watching services: %w", err)
 	}
-	revisions, err := i.revisions.AddTypedEventHandler(touching[*appsv1.ControllerRevision](func(r *appsv1.ControllerRevision) { touchOwner(sink, r) }))
+	revisions, err := i.revisions.AddTypedEventHandler(OwnedHandler[*appsv1.ControllerRevision](sink))
 	if err != nil {
 		return fmt.Errorf("watching revisions: %w", err)
 	}
@@ -65,26 +65,43 @@ func touching[T cache.Object](touch func(T)) cache.TypedResourceEventHandlerFunc
 	}
 }
 
-func touchOwner(sink Sink, o metav1.Object) {
-	if set := o.GetLabels()[v1.LabelName]; set != "" {
-		sink.Touch(types.NamespacedName{Namespace: o.GetNamespace(), Name: set})
-	}
+// SetHandler has a set synced when it changes.
+func SetHandler(sink Sink) cache.TypedResourceEventHandler[*v1.LeaderWorkerSet] {
+	return touching[*v1.LeaderWorkerSet](func(s *v1.LeaderWorkerSet) {
+		sink.Touch(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+	})
 }
 
-// podHandler turns notifications about pods into events. An update may be a
+// labelled is an object of any kind that can carry the set's label.
+type labelled interface {
+	cache.Object
+	GetLabels() map[string]string
+}
+
+// OwnedHandler has a set synced when an object with its label changes.
+func OwnedHandler[T labelled](sink Sink) cache.TypedResourceEventHandler[T] {
+	return touching[T](func(o T) {
+		if set := o.GetLabels()[v1.LabelName]; set != "" {
+			sink.Touch(types.NamespacedName{Namespace: o.GetNamespace(), Name: set})
+		}
+	})
+}
+
+// PodHandler turns notifications about pods into events. An update may be a
 // deletion and a creation in one, with another UID, and a pod may change its
-// set's label: both are a pod gone and another one observed.
-func (i *Informers) podHandler(sink Sink) cache.TypedResourceEventHandler[*corev1.Pod] {
+// set's label: both are a pod gone and another one observed. isSet says which
+// sets exist.
+func PodHandler(sink Sink, isSet func(types.NamespacedName) bool) cache.TypedResourceEventHandler[*corev1.Pod] {
 	observed := func(p *corev1.Pod) {
-		if set, index, worker, ok := place(p); ok {
+		if set, index, worker, ok := Place(p); ok {
 			sink.Pod(set, index, group.Observed(group.ObservePod(p, worker)))
 		}
 	}
 	gone := func(p *corev1.Pod, version string) {
-		if set, index, worker, ok := place(p); ok {
+		if set, index, worker, ok := Place(p); ok {
 			sink.Pod(set, index, group.Event{Kind: group.PodGone, Worker: worker, UID: p.UID, Version: version})
 		}
-		i.freed(sink, p)
+		freed(sink, isSet, p)
 	}
 	return cache.TypedResourceEventHandlerFuncs[*corev1.Pod]{
 		AddFunc: observed,
@@ -105,20 +122,20 @@ func (i *Informers) podHandler(sink Sink) cache.TypedResourceEventHandler[*corev
 
 // freed tells the other sets that would give this name to a pod of theirs: the
 // names of `a` and `a-1` meet.
-func (i *Informers) freed(sink Sink, p *corev1.Pod) {
+func freed(sink Sink, isSet func(types.NamespacedName) bool, p *corev1.Pod) {
 	for _, place := range topology.Candidates(p.Name) {
 		key := types.NamespacedName{Namespace: p.Namespace, Name: place.Set}
 		if place.Set == p.Labels[v1.LabelName] {
 			continue
 		}
-		if _, exists := i.Set(key); exists {
+		if isSet(key) {
 			sink.Freed(key, place.Group)
 		}
 	}
 }
 
-// place reads from a pod's label and name where it belongs.
-func place(p *corev1.Pod) (set types.NamespacedName, index, worker int32, ok bool) {
+// Place reads from a pod's label and name where it belongs.
+func Place(p *corev1.Pod) (set types.NamespacedName, index, worker int32, ok bool) {
 	set = types.NamespacedName{Namespace: p.Namespace, Name: p.Labels[v1.LabelName]}
 	index, worker, ok = topology.ParsePodName(set.Name, p.Name)
 	return set, index, worker, ok

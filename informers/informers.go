@@ -57,7 +57,7 @@ func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Inf
 			appsinformers.NewFilteredControllerRevisionInformer(kube, namespace, 0, cache.Indexers{bySet: indexBySet}, labelled)),
 	}
 	for _, informer := range i.all() {
-		if err := informer.SetTransform(trim); err != nil {
+		if err := informer.SetTransform(Trim); err != nil {
 			return nil, fmt.Errorf("setting the transform of an informer: %w", err)
 		}
 	}

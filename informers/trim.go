@@ -9,11 +9,11 @@ import (
 	v1 "lws-controller/api/v1"
 )
 
-// trim drops what is neither compared nor needed for a patch before an object
+// Trim drops what is neither compared nor needed for a patch before an object
 // enters a cache: managed fields of all kinds, and of pods the whole spec but the
 // node and the readiness gates, foreign annotations, and the parts of the status
 // that say nothing about failure. It must be idempotent.
-func trim(obj any) (any, error) {
+func Trim(obj any) (any, error) {
 	o, ok := obj.(metav1.Object)
 	if !ok {
 		return obj, nil // a tombstone

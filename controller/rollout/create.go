@@ -43,6 +43,9 @@ func (p *planner) create() {
 // creation says which pods of the group are to be created now, if any.
 func (p *planner) creation(v *group.View) (Creation, bool) {
 	entry := p.entries[v.Index]
+	if p.frozen[v.Index] {
+		return Creation{}, false
+	}
 	c := Creation{Index: v.Index, Revision: v.Revision, Incarnation: v.Incarnation}
 	switch {
 	case !v.HasPods:

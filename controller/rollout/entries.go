@@ -15,6 +15,7 @@ import (
 // when nothing has been deleted yet and the spec no longer asks for it.
 func (p *planner) settleEntries() {
 	p.entries = make(map[int32]*v1.RecyclingGroup, len(p.Input.Recycling))
+	p.frozen = map[int32]bool{}
 	views := make(map[int32]*group.View, len(p.Input.Recycling))
 	for i := range p.Input.Recycling {
 		views[p.Input.Recycling[i].Index] = nil
@@ -30,6 +31,13 @@ func (p *planner) settleEntries() {
 		if v == nil {
 			v = &group.View{Index: entry.Index}
 		}
+		if !knownCause(entry.Cause) {
+			// A newer version has written it, and may mean anything by it.
+			p.entries[entry.Index] = &entry
+			p.frozen[entry.Index] = true
+			p.Blocked = append(p.Blocked, Blocked{Index: entry.Index, Kind: "teardown", Name: string(entry.Cause), Why: "is a cause that this version of the controller does not know"})
+			continue
+		}
 		if p.over(&entry, v) || p.withdrawn(&entry, v) {
 			continue
 		}
@@ -38,6 +46,15 @@ func (p *planner) settleEntries() {
 			entry.Revision = p.Update
 		}
 		p.entries[entry.Index] = &entry
+	}
+}
+
+func knownCause(c v1.RecycleCause) bool {
+	switch c {
+	case v1.RecycleFailure, v1.RecycleUpdate, v1.RecycleRequested, v1.RecycleScaleDown:
+		return true
+	default:
+		return false
 	}
 }
 

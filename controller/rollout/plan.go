@@ -140,10 +140,12 @@ type planner struct {
 	Plan
 	entries  map[int32]*v1.RecyclingGroup
 	restarts map[int32]*v1.GroupRestarts
-	at       progress
-	surge    int32
-	alive    int32
-	writes   int
+	// frozen are groups whose entry is not understood: nothing is done to them.
+	frozen map[int32]bool
+	at     progress
+	surge  int32
+	alive  int32
+	writes int
 }
 
 // Make plans. It is total and deterministic.

@@ -185,6 +185,9 @@ func TestMake(t *testing.T) {
 			with: func(in *Input) { in.Budget = Budget{Surge: 1} }, want: "ScaleDown 1→b; delete 1:0,1"},
 		{name: "surge: nothing is made for a group that only fails", in: input(2, served(0, "b", 2), made(1, "b", 2, "L- 1+")),
 			with: func(in *Input) { in.Budget = Budget{Surge: 1} }, want: ""},
+		{name: "a teardown of a kind that only a newer version knows", in: input(2, served(0, "b", 2)), with: func(in *Input) {
+			in.Recycling = []v1.RecyclingGroup{entry(0, "Migration", "b"), entry(1, "Migration", "b")}
+		}, want: ""},
 		{name: "ceiling: groups going count", in: input(1, served(1, "b", 2)), want: "ScaleDown 1→b; delete 1:0,1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -101,6 +101,9 @@ func (p *planner) begin(v *group.View, cause v1.RecycleCause, revision string, f
 func (p *planner) deletePods() {
 	for i := len(p.Groups) - 1; i >= 0; i-- {
 		v := &p.Groups[i]
+		if p.frozen[v.Index] {
+			continue
+		}
 		if entry := p.entries[v.Index]; entry != nil && v.Incarnation <= entry.Incarnation {
 			p.deleteAll(v, v.Live, string(entry.Cause))
 			continue
