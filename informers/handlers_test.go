@@ -1,0 +1,153 @@
+package informers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+)
+
+// sink writes down what it is told.
+type sink struct{ told []string }
+
+func (s *sink) Pod(set types.NamespacedName, index int32, e group.Event) {
+	what := fmt.Sprintf("%s/%d/%d %s", set.Name, index, e.Worker, e.Kind)
+	if e.Pod != nil {
+		what += fmt.Sprintf(" %s@%s", e.Pod.UID, e.Pod.Version)
+	} else {
+		what += fmt.Sprintf(" %s@%s", e.UID, e.Version)
+	}
+	s.told = append(s.told, what)
+}
+func (s *sink) Touch(set types.NamespacedName) { s.told = append(s.told, "touch "+set.Name) }
+func (s *sink) Freed(set types.NamespacedName, index int32) {
+	s.told = append(s.told, fmt.Sprintf("freed %s/%d", set.Name, index))
+}
+
+func pod(name, set, uid, version string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid), ResourceVersion: version,
+		Labels: map[string]string{v1.LabelName: set}}}
+}
+
+func TestPodHandler(t *testing.T) {
+	deleted := func(p *corev1.Pod) cache.DeletedObject[*corev1.Pod] {
+		return cache.DeletedObject[*corev1.Pod]{OptionalObj: p}
+	}
+	type handler = cache.TypedResourceEventHandler[*corev1.Pod]
+	for _, tc := range []struct {
+		name string
+		do   func(handler)
+		want string
+	}{
+		{"leader added", func(h handler) { h.OnAdd(pod("a-1", "a", "u", "5"), true) }, "a/1/0 PodObserved u@5"},
+		{"worker added", func(h handler) { h.OnAdd(pod("a-1-2", "a", "u", "5"), false) }, "a/1/2 PodObserved u@5"},
+		{"of a name that the set never gives", func(h handler) { h.OnAdd(pod("a-copy", "a", "u", "5"), false) }, ""},
+		{"updated", func(h handler) { h.OnUpdate(pod("a-1", "a", "u", "5"), pod("a-1", "a", "u", "6")) }, "a/1/0 PodObserved u@6"},
+		{"deleted and created in one update", func(h handler) { h.OnUpdate(pod("a-1", "a", "u", "5"), pod("a-1", "a", "w", "9")) },
+			"a/1/0 PodGone u@5; a/1/0 PodObserved w@9"},
+		{"handed to another set", func(h handler) { h.OnUpdate(pod("a-1-2", "a", "u", "5"), pod("a-1-2", "a-1", "u", "6")) },
+			"a/1/2 PodGone u@5; freed a-1/2; a-1/2/0 PodObserved u@6"},
+		{"deleted", func(h handler) { h.OnDelete(deleted(pod("a-1", "a", "u", "7"))) }, "a/1/0 PodGone u@7"},
+		{"deleted, name wanted by another set", func(h handler) { h.OnDelete(deleted(pod("a-1-2", "a-1", "u", "7"))) },
+			"a-1/2/0 PodGone u@7; freed a/1"},
+		{"tombstone with a copy", func(h handler) {
+			p := pod("a-1", "a", "u", "3")
+			h.OnDelete(cache.DeletedObject[*corev1.Pod]{OptionalObj: p, FinalStateUnknown: &cache.DeletedFinalStateUnknown{Key: "ns/a-1", Obj: p}})
+		}, "a/1/0 PodGone u@3"},
+		{"tombstone without any", func(h handler) {
+			h.OnDelete(cache.DeletedObject[*corev1.Pod]{FinalStateUnknown: &cache.DeletedFinalStateUnknown{Key: "ns/a-1"}})
+		}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := &sink{}
+			sets := map[string]bool{"a": true, "a-1": true}
+			tc.do(PodHandler(s, func(key types.NamespacedName) bool { return sets[key.Name] }))
+			if got := strings.Join(s.told, "; "); got != tc.want {
+				t.Errorf("told %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestOwnedHandlerTouchesBothSets(t *testing.T) {
+	service := func(set string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{v1.LabelName: set}}}
+	}
+	s := &sink{}
+	h := OwnedHandler[*corev1.Service](s)
+	h.OnUpdate(service("a"), service("b"))
+	h.OnDelete(cache.DeletedObject[*corev1.Service]{})
+	h.OnAdd(service(""), false)
+	if got := strings.Join(s.told, "; "); got != "touch a; touch b" {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestGate(t *testing.T) {
+	at := "5"
+	g := NewGate(func(_ Kind, version string) bool { return group.Reached(at, version) })
+	set, other := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
+	if g.Behind(set, Revisions) {
+		t.Error("behind without a write")
+	}
+	g.Wrote(set, Revisions, "10")
+	g.Wrote(set, Revisions, "9") // an answer that came late
+	for at = range map[string]bool{"8": true, "9": true} {
+		if !g.Behind(set, Revisions) {
+			t.Errorf("not behind at %s, wrote 10", at)
+		}
+	}
+	if g.Behind(other, Revisions) || g.Behind(set, Pods) {
+		t.Error("behind for another set or kind")
+	}
+	at = "10"
+	if g.Behind(set, Revisions) {
+		t.Error("behind at 10, wrote 10")
+	}
+	g.Wrote(set, Revisions, "20")
+	g.Forget(set)
+	if g.Behind(set, Revisions) || len(g.wrote) != 0 {
+		t.Error("behind after being told to forget")
+	}
+}
+
+func TestTrim(t *testing.T) {
+	full := func() *corev1.Pod {
+		p := pod("a-1", "a", "u", "5")
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+		p.Annotations = map[string]string{v1.AnnotationIncarnation: "3", v1.AnnotationSize: "2", "big": "x"}
+		p.Labels["user"] = "label"
+		p.Spec = corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}},
+			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: v1.ConditionGroupReady}}}
+		p.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1",
+			Conditions:        []corev1.PodCondition{{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 2, ImageID: "sha", Image: "i"}}}
+		return p
+	}
+	trimmed := full()
+	for range 2 { // twice: it must be idempotent
+		if _, err := Trim(trimmed); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := group.ObservePod(full(), 0), group.ObservePod(trimmed, 0); fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) {
+			t.Errorf("the core sees another pod after trimming:\n%+v\n%+v", a, b)
+		}
+		if trimmed.ManagedFields != nil || len(trimmed.Spec.Containers) > 0 || trimmed.Annotations["big"] != "" || trimmed.Status.ContainerStatuses[0].ImageID != "" {
+			t.Errorf("kept what nobody needs: %+v", trimmed)
+		}
+		if trimmed.Labels["user"] != "label" {
+			t.Error("labels are compared on adoption and must stay")
+		}
+	}
+	tombstone := cache.DeletedFinalStateUnknown{Key: "k"}
+	if got, err := Trim(tombstone); err != nil || got != any(tombstone) {
+		t.Errorf("a tombstone became %v, %v", got, err)
+	}
+}
