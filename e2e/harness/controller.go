@@ -48,7 +48,18 @@ const (
 // log shows what must never happen, or if it ended unasked.
 func StartController(t testing.TB, c *cluster.Cluster, args ...string) *Controller {
 	t.Helper()
-	ctl, err := startController(c, args...)
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return StartProgram(t, c, program, args...)
+}
+
+// StartProgram is StartController for another build of the controller than the one
+// with the race detector.
+func StartProgram(t testing.TB, c *cluster.Cluster, program string, args ...string) *Controller {
+	t.Helper()
+	ctl, err := startController(c, program, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +75,7 @@ func StartController(t testing.TB, c *cluster.Cluster, args ...string) *Controll
 	return ctl
 }
 
-func startController(c *cluster.Cluster, args ...string) (*Controller, error) {
-	program, err := built()
-	if err != nil {
-		return nil, err
-	}
+func startController(c *cluster.Cluster, program string, args ...string) (*Controller, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err

@@ -74,7 +74,8 @@ const startTimeout = 20 * time.Minute
 func runMain(m *testing.M, options cluster.Options, env **Env, args []string) (code int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if _, err := built(); err != nil {
+	program, err := built()
+	if err != nil {
 		return 1, err
 	}
 	defer removeBuilt()
@@ -97,7 +98,7 @@ func runMain(m *testing.M, options cluster.Options, env **Env, args []string) (c
 	if err := install(ctx, c); err != nil {
 		return 1, err
 	}
-	if e.Controller, err = startController(c, args...); err != nil {
+	if e.Controller, err = startController(c, program, args...); err != nil {
 		return 1, err
 	}
 	if err := e.Controller.ready(); err != nil {
