@@ -112,10 +112,15 @@ type options struct {
 	retryPeriod          time.Duration
 
 	logFormat string
+
+	// identity is what the process holds the lease with.
+	identity string
 }
 
 func defaultOptions() *options {
+	host, _ := os.Hostname() // for people only: the rest of the identity is unique
 	return &options{
+		identity:      host + "_" + string(uuid.NewUUID()),
 		listen:        ":8080",
 		workers:       8,
 		leaderElect:   true,
@@ -220,10 +225,6 @@ func (o *options) leaseNamespace() string {
 	}
 	return "kube-system"
 }
-
-// leaseName is that of the published controller, on purpose: the two exclude each
-// other in a namespace.
-const leaseName = "b8b2488c.x-k8s.io"
 
 // oldest is the oldest Kubernetes that has what the CRD's validation needs.
 const oldest = "1.33"
@@ -343,6 +344,7 @@ func (o *options) wire(ctx context.Context, config *rest.Config) (*controller.Co
 		Revisions: revision.Store{Client: kube.AppsV1()},
 		Cache:     caches,
 		Recorder:  broadcaster.NewRecorder(scheme, "lws-controller"),
+		Fence:     func(now time.Time) string { return caches.Fence(o.identity, now) },
 		Workers:   o.workers,
 	})
 	if err := caches.Watch(c); err != nil {
@@ -358,12 +360,8 @@ func (o *options) lead(ctx, work context.Context, config *rest.Config, server *s
 	if err != nil {
 		return fmt.Errorf("making the client of leases: %w", err)
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("reading the host name: %w", err)
-	}
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.leaseNamespace(), leaseName,
-		leases.CoreV1(), leases.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())})
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.leaseNamespace(), informers.LeaseName,
+		leases.CoreV1(), leases.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: o.identity})
 	if err != nil {
 		return fmt.Errorf("making the lease: %w", err)
 	}
@@ -372,13 +370,13 @@ func (o *options) lead(ctx, work context.Context, config *rest.Config, server *s
 	election, endElection := context.WithCancel(context.WithoutCancel(ctx))
 	defer endElection()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: leaseName, ReleaseOnCancel: true,
+		Lock: lock, Name: informers.LeaseName, ReleaseOnCancel: true,
 		LeaseDuration: o.leaseDuration, RenewDeadline: o.renewDeadline, RetryPeriod: o.retryPeriod,
 		WatchDog: server.Lease,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				defer endElection()
-				klog.FromContext(ctx).Info("Became leader", "lease", klog.KRef(o.leaseNamespace(), leaseName))
+				klog.FromContext(ctx).Info("Became leader", "lease", klog.KRef(o.leaseNamespace(), informers.LeaseName))
 				both, cancel := context.WithCancel(work)
 				defer cancel()
 				defer context.AfterFunc(leading, cancel)()

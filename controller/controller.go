@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,9 @@ type Options struct {
 	Revisions RevisionStore
 	Cache     Cache
 	Recorder  events.EventRecorder
+	// Fence says why nothing may be written for any set at this time, if so; see
+	// informers.Informers.Fence. Nil: never.
+	Fence func(now time.Time) string
 	// Workers is how many sets are synced at a time.
 	Workers int
 	// InFlight is how many requests of one set may be under way at a time; 32 if
@@ -36,6 +40,7 @@ type Controller struct {
 	Options
 	queue    workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	memories memories
+	fenced   atomic.Pointer[string]
 	gate     *informers.Gate
 }
 

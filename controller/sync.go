@@ -34,6 +34,8 @@ const (
 	// conflictDelay is how long a sync waits for the news that made its write of
 	// the status fail.
 	conflictDelay = 100 * time.Millisecond
+	// fencedDelay is how long a sync waits while another controller is at work.
+	fencedDelay = 5 * time.Second
 	// confirmDelay is how long a pod known only from an answer goes unexamined.
 	confirmDelay = time.Second
 )
@@ -41,6 +43,9 @@ const (
 // Sync brings one set a step closer to its spec. It is called for one key at a
 // time.
 func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, error) {
+	if c.isFenced(ctx) {
+		return Wait{After: fencedDelay}, nil
+	}
 	set, exists := c.Cache.Set(key)
 	if !exists {
 		c.forget(key)
@@ -60,6 +65,30 @@ func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, 
 		c.Cache.Events(key, func(index int32, e group.Event) { m.fold(index, e, now) })
 	}
 	return c.syncSet(ctx, m, now)
+}
+
+// isFenced says that another controller is at work. A change is logged once.
+func (c *Controller) isFenced(ctx context.Context) bool {
+	if c.Fence == nil {
+		return false
+	}
+	why := c.Fence(c.Clock.Now())
+	if before := c.fenced.Swap(&why); before == nil && why != "" || before != nil && *before != why {
+		if why != "" {
+			klog.FromContext(ctx).Info("Another controller of LeaderWorkerSets is at work: nothing is written", "reason", why)
+		} else {
+			klog.FromContext(ctx).Info("No other controller of LeaderWorkerSets is at work any more")
+		}
+	}
+	return why != ""
+}
+
+// Fenced says why nothing is written, as of the last sync.
+func (c *Controller) Fenced() string {
+	if why := c.fenced.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 func (c *Controller) forget(key types.NamespacedName) {

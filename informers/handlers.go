@@ -47,6 +47,9 @@ func (i *Informers) Watch(sink Sink) error {
 		return fmt.Errorf("watching revisions: %w", err)
 	}
 	i.synced = []cache.InformerSynced{pods.HasSynced, sets.HasSynced, services.HasSynced, revisions.HasSynced}
+	for _, informer := range i.fence.all() {
+		i.synced = append(i.synced, informer.HasSynced)
+	}
 	return nil
 }
 

@@ -39,6 +39,8 @@ type Informers struct {
 	services  cache.TypedSharedIndexInformer[*corev1.Service]
 	revisions cache.TypedSharedIndexInformer[*appsv1.ControllerRevision]
 
+	fence fence
+
 	synced  []cache.InformerSynced
 	running sync.WaitGroup
 }
@@ -56,6 +58,7 @@ func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Inf
 		revisions: cache.NewTypedSharedIndexInformer[*appsv1.ControllerRevision](
 			appsinformers.NewFilteredControllerRevisionInformer(kube, namespace, 0, cache.Indexers{bySet: indexBySet}, labelled)),
 	}
+	i.fence = newFence(kube, namespace)
 	for _, informer := range i.all() {
 		if err := informer.SetTransform(Trim); err != nil {
 			return nil, fmt.Errorf("setting the transform of an informer: %w", err)
@@ -65,7 +68,7 @@ func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Inf
 }
 
 func (i *Informers) all() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{i.sets, i.pods, i.services, i.revisions}
+	return append(i.fence.all(), i.sets, i.pods, i.services, i.revisions)
 }
 
 // Start runs the informers until the context ends. Handlers must be there before.

@@ -110,7 +110,11 @@ func (s *Server) check(checks map[string]func(*http.Request) error) http.Handler
 		case failed:
 			http.Error(w, report, http.StatusInternalServerError)
 		case verbose:
-			fmt.Fprintf(w, "%s[ ] leading %t\nok\n", report, s.Leading.Load())
+			fmt.Fprintf(w, "%s[ ] leading %t\n", report, s.Leading.Load())
+			if why := s.controller.Fenced(); why != "" {
+				fmt.Fprintf(w, "[ ] fenced, nothing is written: %s\n", why)
+			}
+			fmt.Fprintln(w, "ok")
 		default:
 			fmt.Fprintln(w, "ok")
 		}

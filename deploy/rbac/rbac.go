@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed cluster/role.yaml namespace/role.yaml lease/role.yaml
+//go:embed cluster/role.yaml namespace/role.yaml lease/role.yaml fence/role.yaml
 var files embed.FS
 
 // Paths of the roles, for Granted.
@@ -19,6 +19,7 @@ const (
 	ClusterRole   = "cluster/role.yaml"
 	NamespaceRole = "namespace/role.yaml"
 	LeaseRole     = "lease/role.yaml"
+	FenceRole     = "fence/role.yaml"
 )
 
 // Permission is one verb on one resource. A subresource is part of the

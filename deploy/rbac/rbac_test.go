@@ -44,6 +44,15 @@ func TestNothingDangerous(t *testing.T) {
 	}
 }
 
+// The fence looks at what decides over admission, and must not touch it.
+func TestFenceOnlyReads(t *testing.T) {
+	for _, p := range granted(t, FenceRole) {
+		if p.Verb != "list" && p.Verb != "watch" {
+			t.Errorf("more than reading: %s", p)
+		}
+	}
+}
+
 func TestRequestNamesSubresource(t *testing.T) {
 	for want, got := range map[string]Permission{
 		"create pods": Request("", "pods", "", "create"),
