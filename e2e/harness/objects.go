@@ -2,6 +2,7 @@ package harness
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	lwsv1 "lws-controller/api/v1"
 )
@@ -90,4 +92,32 @@ func (e *Env) Events(t testing.TB, set *Set) []eventsv1.Event {
 	})
 	slices.SortFunc(events, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
 	return events
+}
+
+// Annotate sets an annotation of a pod, or removes it if the value is nil. A pod
+// that is gone meanwhile is no error.
+func (e *Env) Annotate(t testing.TB, namespace, pod, key string, value *string) {
+	t.Helper()
+	e.PatchPod(t, namespace, pod, map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+}
+
+// PatchPod applies a merge patch to a pod. A pod that is gone is no error.
+func (e *Env) PatchPod(t testing.TB, namespace, pod string, patch any) {
+	t.Helper()
+	data, err := json.Marshal(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.Kube.CoreV1().Pods(namespace).Patch(t.Context(), pod, types.MergePatchType, data, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatalf("patching pod %s: %v", pod, err)
+	}
+}
+
+// DeletePod deletes a pod, as kubectl does.
+func (e *Env) DeletePod(t testing.TB, namespace, pod string) {
+	t.Helper()
+	if err := e.Kube.CoreV1().Pods(namespace).Delete(t.Context(), pod, metav1.DeleteOptions{}); err != nil {
+		t.Fatalf("deleting pod %s: %v", pod, err)
+	}
 }
