@@ -272,12 +272,12 @@ All groups are Ready. Now try, in another terminal:
   kubectl get lws,pods
   kubectl describe lws %[3]s
   kubectl scale lws %[3]s --replicas=7
-  kubectl delete pod %[3]s-1-2      # group 1 is recreated as a whole
-  kubectl delete service %[3]s     # comes back
+  kubectl delete pod %[3]s-1-2   # group 1 is recreated as a whole
+  kubectl delete service %[3]s   # comes back
   curl -s %[4]s/debug/groups
   curl -s %[4]s/metrics
-  kubectl delete lws %[3]s --cascade=orphan     # its pods stay
-  kubectl apply -f %[5]s     # adopts them; 3 groups
+  kubectl delete lws %[3]s --cascade=orphan   # its pods stay
+  kubectl apply -f %[5]s   # adopts them
 Ctrl-C here ends everything.
 
 `, d.cluster.Kubeconfig(), filepath.Dir(d.cluster.Kubectl()), name, d.controller.url, d.manifestFile())
