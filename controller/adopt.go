@@ -158,11 +158,14 @@ func (c *Controller) services(m *memory, now time.Time) map[string]rollout.Servi
 		}
 	}
 	add := func(s *corev1.Service) {
+		owner := metav1.GetControllerOfNoCopy(s)
+		ours := metav1.IsControlledBy(s, m.set)
 		switch {
-		case !metav1.IsControlledBy(s, m.set):
+		case s.DeletionTimestamp != nil, !ours && owner != nil && owner.Kind == v1.Kind && owner.Name == m.key.Name:
+			// Also that of a set of the same name which is gone.
+			out[s.Name] = rollout.Service{Unusable: "is being deleted", Leaving: true}
+		case !ours:
 			out[s.Name] = rollout.Service{Unusable: rollout.NotOurs}
-		case s.DeletionTimestamp != nil:
-			out[s.Name] = rollout.Service{Unusable: "is being deleted"}
 		default:
 			out[s.Name] = rollout.Service{}
 		}

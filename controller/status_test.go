@@ -151,7 +151,7 @@ func TestStatusPatch(t *testing.T) {
 	m := memoryOf(1)
 	m.set.ResourceVersion = "42"
 	m.set.Status.Recycling = []v1.RecyclingGroup{{Index: 0, Incarnation: 1}}
-	m.set.Status.CurrentRevision = "a"
+	m.set.Status.CurrentRevision, m.set.Status.ObservedGeneration = "a", 6
 	s := m.set.Status.DeepCopy()
 	s.Recycling, s.ReadyReplicas = nil, 1
 	data, err := statusPatch(m.set, s)

@@ -98,11 +98,15 @@ func (c *Controller) patchStatus(ctx context.Context, m *memory, s *v1.LeaderWor
 	return nil
 }
 
-// statusPatch is a merge patch from the stored status to the wanted one.
+// statusPatch is a merge patch from the stored status to the wanted one. The
+// first one writes all numbers, so that 0 is shown as 0.
 func statusPatch(set *v1.LeaderWorkerSet, s *v1.LeaderWorkerSetStatus) ([]byte, error) {
 	before, err := json.Marshal(map[string]any{"status": &set.Status})
 	if err != nil {
 		return nil, err
+	}
+	if set.Status.ObservedGeneration == 0 {
+		before = []byte(`{"status":{}}`)
 	}
 	after, err := json.Marshal(map[string]any{"status": s})
 	if err != nil {

@@ -47,7 +47,8 @@ func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, 
 		return Wait{After: fencedDelay}, nil
 	}
 	set, exists := c.Cache.Set(key)
-	if !exists {
+	if !exists || set.DeletionTimestamp != nil {
+		// The garbage collector takes it from here.
 		c.forget(key)
 		return Wait{}, nil
 	}
@@ -57,7 +58,6 @@ func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, 
 	now := c.Clock.Now()
 	m.observeSet(set)
 	if m.set.DeletionTimestamp != nil {
-		// The garbage collector takes it from here.
 		c.forget(key)
 		return Wait{}, nil
 	}

@@ -14,16 +14,16 @@ type LeaderWorkerSetStatus struct {
 
 	// readyReplicas is the number of groups whose pods are all Ready.
 	// +optional
-	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	ReadyReplicas int32 `json:"readyReplicas"`
 
 	// updatedReplicas is the number of groups whose pods all exist and have the
 	// update revision, ready or not.
 	// +optional
-	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+	UpdatedReplicas int32 `json:"updatedReplicas"`
 
 	// replicas is the number of groups that exist.
 	// +optional
-	Replicas int32 `json:"replicas,omitempty"`
+	Replicas int32 `json:"replicas"`
 
 	// hpaPodSelector selects the leader pods, for the scale subresource.
 	// +optional

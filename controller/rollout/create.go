@@ -110,7 +110,9 @@ func (p *planner) blocked(v *group.View, c *Creation) bool {
 		return true
 	}
 	if s, exists := p.Services[c.Service]; exists && s.Unusable != "" {
-		p.Blocked = append(p.Blocked, Blocked{Index: v.Index, Kind: "service", Name: c.Service, Why: s.Unusable})
+		if !s.Leaving {
+			p.Blocked = append(p.Blocked, Blocked{Index: v.Index, Kind: "service", Name: c.Service, Why: s.Unusable})
+		}
 		return true
 	}
 	return false

@@ -201,4 +201,6 @@ type Service struct {
 	// Unusable says why pods cannot rely on it, and why it is not the planner's
 	// to remove; empty for one that is the set's.
 	Unusable string
+	// Leaving: it will be gone by itself, there is nothing to report.
+	Leaving bool
 }

@@ -2,9 +2,11 @@ package harness
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +107,9 @@ func runMain(m *testing.M, options cluster.Options, env **Env, args []string) (c
 		return 1, err
 	}
 	*env = e
+	if err := moreAtOnce(); err != nil {
+		return 1, err
+	}
 	code = m.Run()
 	if err := e.Controller.finish(); err != nil {
 		return 1, fmt.Errorf("controller: %w\nlog: %s", err, e.Controller.log)
@@ -113,6 +118,22 @@ func runMain(m *testing.M, options cluster.Options, env **Env, args []string) (c
 		fmt.Fprintf(os.Stderr, "log of the controller: %s, its end:\n%s\n", e.Controller.log, e.Controller.tail())
 	}
 	return code, nil
+}
+
+// atOnce is how many tests run in parallel. They spend their time waiting for the
+// control plane, so there may be more of them than processors.
+const atOnce = 8
+
+// moreAtOnce raises the number of parallel tests, unless the command line says how
+// many there shall be.
+func moreAtOnce() error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(atOnce))
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
