@@ -4,6 +4,7 @@
 //	controller.go  the queue, the workers, the wiring
 //	memory.go      what is kept in memory of each set
 //	sync.go        the path of one sync
+//	input.go       what the planner gets to know
 //	api.go         every request that is made to the API server
 //	adopt.go       adoption of pods and services without a controller
 //	revisions.go   the revisions that the present sync works with
