@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -156,6 +157,14 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 
 // validate refuses what cannot work, naming the flag.
 func (o *options) validate() error {
+	for flag, namespace := range map[string]string{"namespace": o.namespace, "leader-elect-namespace": o.leaderElectNamespace} {
+		if namespace == "" {
+			continue
+		}
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return fmt.Errorf("--%s must be the name of a namespace, not %q: %s", flag, namespace, problems[0])
+		}
+	}
 	switch {
 	case o.logFormat != "text" && o.logFormat != "json":
 		return fmt.Errorf("--log-format must be text or json, not %q", o.logFormat)
@@ -242,11 +251,8 @@ func (o *options) run(ctx context.Context) error {
 	}
 	logger := klog.FromContext(ctx)
 	logger.Info("Starting", "version", config.UserAgent, "server", config.Host, "namespace", o.namespace, "leaderElect", o.leaderElect)
-	if err := checkServer(ctx, config); err != nil {
-		return err
-	}
 
-	// Before the queue is made, which would not be counted otherwise.
+	// Before clients and the queue are made, which would not be counted otherwise.
 	registry := metrics.New(buildVersion())
 
 	// Everything but the workers runs until this context ends, which is after the
@@ -270,6 +276,10 @@ func (o *options) run(ctx context.Context) error {
 			return err
 		}
 		running.Go(func() { serveErr <- listening() })
+	}
+	// The server is up by now: a process that waits is alive, though not ready.
+	if err := checkServer(ctx, config); err != nil {
+		return stopped(ctx, err)
 	}
 	caches.Start(base)
 	if err := caches.WaitForSync(ctx); err != nil {
@@ -414,8 +424,11 @@ func checkServer(ctx context.Context, config *rest.Config) error {
 	}
 	logger := klog.FromContext(ctx)
 	var found string
-	err = wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(context.Context) (bool, error) {
-		info, err := d.ServerVersion()
+	err = wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(ctx context.Context) (bool, error) {
+		info, err := d.ServerVersionWithContext(ctx)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
 		if err != nil {
 			logger.Error(err, "The API server does not answer, will be tried again", "server", config.Host)
 			return false, nil
@@ -433,7 +446,7 @@ func checkServer(ctx context.Context, config *rest.Config) error {
 	if v.LessThan(version.MustParseGeneric(oldest)) {
 		return fmt.Errorf("the API server is Kubernetes %s; %s or newer is needed", found, oldest)
 	}
-	if _, err := d.ServerResourcesForGroupVersion(v1.SchemeGroupVersion.String()); err != nil {
+	if _, err := d.ServerResourcesForGroupVersionWithContext(ctx, v1.SchemeGroupVersion.String()); err != nil {
 		logger.Error(err, "The LeaderWorkerSet CRD cannot be found; waiting for it", "apply", "kubectl apply -k deploy")
 	}
 	return nil
