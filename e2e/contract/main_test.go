@@ -18,7 +18,10 @@ import (
 // env is shared by all tests.
 var env *harness.Env
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m, cluster.Options{}, &env)) }
+func TestMain(m *testing.M) {
+	// With its own limits the garbage collector would be what takes time.
+	os.Exit(harness.Main(m, cluster.Options{RaisedLimits: true}, &env))
+}
 
 func sha1Hex(s string) string {
 	sum := sha1.Sum([]byte(s))

@@ -115,6 +115,7 @@ func always(m map[string]string) func(string, int, int) map[string]string {
 }
 
 func TestPods(t *testing.T) {
+	t.Parallel()
 	for _, c := range podCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -47,6 +47,7 @@ func revisionKey(data []byte) string {
 }
 
 func TestRevision(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		options []harness.Option

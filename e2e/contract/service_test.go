@@ -12,6 +12,7 @@ import (
 )
 
 func TestServices(t *testing.T) {
+	t.Parallel()
 	const (
 		name  = "leaderworkerset.sigs.k8s.io/name"
 		group = "leaderworkerset.sigs.k8s.io/group-index"

@@ -29,8 +29,10 @@ func WaitFor(t testing.TB, what string, timeout time.Duration, check func() (boo
 	}
 }
 
-// DefaultTimeout is ample for a small set on a busy machine.
-const DefaultTimeout = time.Minute
+// DefaultTimeout is ample for a small set on a busy machine, also where the garbage
+// collector has a part: it looks for new kinds, like that of the CRD just installed,
+// only every 30 s.
+const DefaultTimeout = 2 * time.Minute
 
 // WaitAvailable waits until the status is that of the newest spec and says that
 // all groups are Ready, and returns the set.

@@ -60,6 +60,7 @@ func left(t *testing.T, ns string) map[string]metav1.ObjectMeta {
 // TestDelete leaves it all to the garbage collector: the controller writes nothing
 // about a set that is gone or going.
 func TestDelete(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
@@ -89,6 +90,7 @@ func TestDelete(t *testing.T) {
 // TestOrphanAndAdopt: deleted with its dependents orphaned and created again, a set
 // has the same pods, which never noticed.
 func TestOrphanAndAdopt(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string][]harness.Option{
 		"shared": {harness.Replicas(2), harness.Size(3)},
 		"unique": {harness.Replicas(2), harness.Size(2), harness.UniquePerReplica},
@@ -142,6 +144,7 @@ func TestOrphanAndAdopt(t *testing.T) {
 // TestDeleteAndCreateAtOnce: the new set of the same name waits for the names of
 // the old pods and never takes over what is going.
 func TestDeleteAndCreateAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
@@ -175,6 +178,7 @@ func TestDeleteAndCreateAtOnce(t *testing.T) {
 // TestServiceComesBack: a Service that somebody deletes is made again, and no pod
 // notices.
 func TestServiceComesBack(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		service string
 		options []harness.Option

@@ -24,6 +24,7 @@ var fail = map[string]struct {
 // TestRecreateGroup: when a pod of a Ready group fails, exactly that group is made
 // anew, and once.
 func TestRecreateGroup(t *testing.T) {
+	t.Parallel()
 	for how, f := range fail {
 		for _, pod := range []string{"web-1", "web-1-2"} {
 			t.Run(how+"/"+pod, func(t *testing.T) {
@@ -56,6 +57,7 @@ func TestRecreateGroup(t *testing.T) {
 // TestReplacePod: with restartPolicy None only the pod is replaced, in its
 // incarnation; a restart of a container is none of our business.
 func TestReplacePod(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []lwsv1.RestartPolicyType{lwsv1.NoneRestartPolicy, lwsv1.DefaultRestartPolicy} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()

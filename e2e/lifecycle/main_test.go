@@ -19,7 +19,10 @@ import (
 // env is shared by all tests.
 var env *harness.Env
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m, cluster.Options{}, &env)) }
+func TestMain(m *testing.M) {
+	// With its own limits the garbage collector would be what takes time.
+	os.Exit(harness.Main(m, cluster.Options{RaisedLimits: true}, &env))
+}
 
 // available creates a set, waits until it is Available, and returns it.
 func available(t *testing.T, ns, name string, options ...harness.Option) *harness.Set {

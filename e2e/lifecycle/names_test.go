@@ -38,6 +38,7 @@ func untouched(t *testing.T, pod *corev1.Pod) {
 }
 
 func TestForeignService(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		labels  map[string]string
 		options []harness.Option
