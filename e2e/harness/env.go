@@ -146,7 +146,7 @@ func (e *Env) Namespace(t testing.TB) string {
 	e.mu.Lock()
 	e.namespaces[name]++
 	if n := e.namespaces[name]; n > 1 {
-		name = fmt.Sprintf("%s-%d", name, n)
+		name = fmt.Sprintf("%s-again%d", name, n) // no test is named so
 	}
 	e.mu.Unlock()
 	return e.Cluster.NamespaceT(t, name)
