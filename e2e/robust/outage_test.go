@@ -17,15 +17,17 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	c := cluster.StartT(t, cluster.Options{})
 	e := harness.NewEnv(t, c)
-	t.Run("NothingThereAtStart", func(t *testing.T) { nothingThereAtStart(t, e) })
-	t.Run("APIServerDown", func(t *testing.T) { apiServerDown(t, e) })
-	t.Run("EtcdKilled", func(t *testing.T) { etcdKilled(t, e) })
+	// After an outage the controller manager takes half a minute to see to new ones.
+	first, second, third := e.Namespace(t), e.Namespace(t), e.Namespace(t)
+	t.Run("NothingThereAtStart", func(t *testing.T) { nothingThereAtStart(t, e, first) })
+	t.Run("EtcdKilled", func(t *testing.T) { etcdKilled(t, e, second) })
+	t.Run("APIServerDown", func(t *testing.T) { apiServerDown(t, e, third) })
 }
 
 // nothingThereAtStart starts the controller first, then the API server, then adds
 // the CRD. The controller waits for each. It is alive all the time, lest a kubelet
 // restart it, and ready at the end.
-func nothingThereAtStart(t *testing.T, e *harness.Env) {
+func nothingThereAtStart(t *testing.T, e *harness.Env, ns string) {
 	c := e.Cluster
 	c.StopComponent(cluster.APIServer)
 	ctl := harness.StartController(t, c, "--kubeconfig="+c.Kubeconfig())
@@ -36,16 +38,15 @@ func nothingThereAtStart(t *testing.T, e *harness.Env) {
 	assertAliveNotReady(t, ctl)
 	harness.Install(t, c)
 	ctl.Ready(t)
-	set := e.Create(t, harness.NewSet(e.Namespace(t), "web", harness.Replicas(2), harness.Size(2)))
+	set := e.Create(t, harness.NewSet(ns, "web", harness.Replicas(2), harness.Size(2)))
 	e.WaitAvailable(t, set)
 }
 
 // apiServerDown stops the API server for 20 s while groups are created. A
 // controller that leads gives up when it cannot renew its lease for 10 s: it ends,
 // and something like a kubelet starts it again.
-func apiServerDown(t *testing.T, e *harness.Env) {
+func apiServerDown(t *testing.T, e *harness.Env, ns string) {
 	skipShort(t)
-	ns := e.Namespace(t)
 	ctl := slowController(t, e, "--leader-elect=true")
 	set := e.Create(t, harness.NewSet(ns, "web", harness.Replicas(12), harness.Size(4)))
 	waitPods(t, e, ns, 8)
@@ -67,8 +68,7 @@ func apiServerDown(t *testing.T, e *harness.Env) {
 
 // etcdKilled kills etcd for some seconds while groups are created, and then the
 // API server too. Without leader election, the controller lives through it.
-func etcdKilled(t *testing.T, e *harness.Env) {
-	ns := e.Namespace(t)
+func etcdKilled(t *testing.T, e *harness.Env, ns string) {
 	ctl := slowController(t, e)
 	set := e.Create(t, harness.NewSet(ns, "web", harness.Replicas(12), harness.Size(4)))
 	waitPods(t, e, ns, 8)
@@ -88,6 +88,7 @@ func etcdKilled(t *testing.T, e *harness.Env) {
 
 func slowController(t *testing.T, e *harness.Env, args ...string) *harness.Controller {
 	t.Helper()
+	harness.Install(t, e.Cluster) // each test can run alone
 	ctl := harness.StartController(t, e.Cluster, append([]string{"--kubeconfig=" + e.Cluster.Kubeconfig(), "--kube-api-qps=10", "--kube-api-burst=5"}, args...)...)
 	ctl.Ready(t)
 	return ctl
