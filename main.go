@@ -36,6 +36,7 @@ import (
 
 	"lws-controller/api/client"
 	v1 "lws-controller/api/v1"
+	"lws-controller/cli/replay"
 	"lws-controller/cli/serve"
 	"lws-controller/controller"
 	"lws-controller/informers"
@@ -75,6 +76,40 @@ Outside a cluster it uses --kubeconfig, $KUBECONFIG or ~/.kube/config.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.addFlags(cmd.Flags())
+	cmd.AddCommand(newReplayCommand())
+	return cmd
+}
+
+func newReplayCommand() *cobra.Command {
+	var only string
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Replay a journal: print each decision, and where today's code decides differently",
+		Long: `replay reads a file that the controller wrote with --journal-file, folds its events
+again, makes each plan anew, and prints events, transitions, plans and their
+reasons. It asks no cluster. Where this version of the controller decides
+differently from what was recorded, it says so and exits with status 1.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := replay.ParseGroup(only)
+			if err != nil {
+				return fmt.Errorf("--group: %w", err)
+			}
+			file, err := os.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			sum, err := replay.Run(file, cmd.OutOrStdout(), o)
+			fmt.Fprintf(cmd.OutOrStdout(), "%d lines: %d events, %d transitions, %d plans; %d differences\n",
+				sum.Lines, sum.Events, sum.Transitions, sum.Plans, sum.Differences)
+			if err == nil && sum.Differences > 0 {
+				err = replay.ErrDifferent
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&only, "group", "", "print only `namespace/set[/group]`")
 	return cmd
 }
 
@@ -112,7 +147,9 @@ type options struct {
 	renewDeadline        time.Duration
 	retryPeriod          time.Duration
 
-	logFormat string
+	logFormat      string
+	journalFile    string
+	journalMaxSize int64
 
 	// identity is what the process holds the lease with.
 	identity string
@@ -129,6 +166,8 @@ func defaultOptions() *options {
 		renewDeadline: 10 * time.Second,
 		retryPeriod:   2 * time.Second,
 		logFormat:     "text",
+
+		journalMaxSize: 100,
 	}
 }
 
@@ -148,6 +187,8 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", o.renewDeadline, "how long the leader tries to renew before it gives up and exits")
 	f.DurationVar(&o.retryPeriod, "leader-elect-retry-period", o.retryPeriod, "how long to wait between two tries to take or renew the lease")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "`text` or json")
+	f.StringVar(&o.journalFile, "journal-file", o.journalFile, "`file` to take down every event and decision in, as JSON lines, for the command replay")
+	f.Int64Var(&o.journalMaxSize, "journal-max-size", o.journalMaxSize, "size in MiB at which the journal becomes <file>.1 and a new one is begun")
 	klogFlags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(klogFlags)
 	for _, name := range []string{"v", "vmodule"} {
@@ -168,6 +209,8 @@ func (o *options) validate() error {
 	switch {
 	case o.logFormat != "text" && o.logFormat != "json":
 		return fmt.Errorf("--log-format must be text or json, not %q", o.logFormat)
+	case o.journalMaxSize < 1:
+		return fmt.Errorf("--journal-max-size must be at least 1 (MiB), not %d", o.journalMaxSize)
 	case o.workers < 1:
 		return fmt.Errorf("--workers must be at least 1, not %d", o.workers)
 	case o.qps < 0:
@@ -262,7 +305,18 @@ func (o *options) run(ctx context.Context) error {
 	defer running.Wait()
 	defer stop(errors.New("stopped"))
 
-	c, caches, err := o.wire(base, config)
+	var journal *controller.Journal
+	if o.journalFile != "" {
+		if journal, err = controller.OpenJournal(o.journalFile, o.journalMaxSize<<20); err != nil {
+			return fmt.Errorf("--journal-file: %w", err)
+		}
+		defer func() {
+			if err := journal.Close(); err != nil {
+				logger.Error(err, "The journal is incomplete")
+			}
+		}()
+	}
+	c, caches, err := o.wire(base, config, journal)
 	if err != nil {
 		return err
 	}
@@ -314,7 +368,7 @@ func stopped(ctx context.Context, err error) error {
 
 // wire makes the clients, caches and the controller. Events go out until the
 // context ends.
-func (o *options) wire(ctx context.Context, config *rest.Config) (*controller.Controller, *informers.Informers, error) {
+func (o *options) wire(ctx context.Context, config *rest.Config, journal *controller.Journal) (*controller.Controller, *informers.Informers, error) {
 	// Built-in kinds travel as protobuf, ours as JSON; events have limits of their
 	// own.
 	fast := o.limited(config)
@@ -355,6 +409,7 @@ func (o *options) wire(ctx context.Context, config *rest.Config) (*controller.Co
 		Cache:     caches,
 		Recorder:  broadcaster.NewRecorder(scheme, "lws-controller"),
 		Fence:     func(now time.Time) string { return caches.Fence(o.identity, now) },
+		Journal:   journal,
 		Workers:   o.workers,
 	})
 	if err := caches.Watch(c); err != nil {

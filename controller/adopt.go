@@ -100,7 +100,7 @@ func (c *Controller) adoptPod(ctx context.Context, m *memory, t *tracked, orphan
 	if err != nil {
 		return fmt.Errorf("pod %s: %w", orphan.Name, err)
 	}
-	m.fold(t.state.Index, group.Accepted(group.ObservePod(patched, orphan.Worker), "adopted"), now)
+	c.fold(m, t.state.Index, group.Accepted(group.ObservePod(patched, orphan.Worker), "adopted"), now)
 	t.stale = true
 	c.event(m, patched, corev1.EventTypeNormal, "AdoptedPod", "AdoptPod", "Adopted pod %s of group %d", orphan.Name, t.state.Index)
 	return nil

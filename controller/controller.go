@@ -26,6 +26,8 @@ type Options struct {
 	// Fence says why nothing may be written for any set at this time, if so; see
 	// informers.Informers.Fence. Nil: never.
 	Fence func(now time.Time) string
+	// Journal takes down what happens, for replay. Nil: nothing is taken down.
+	Journal *Journal
 	// Workers is how many sets are synced at a time.
 	Workers int
 	// InFlight is how many requests of one set may be under way at a time; 32 if

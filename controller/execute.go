@@ -134,7 +134,7 @@ func (x *execution) late() bool {
 func (x *execution) fold(index int32, e group.Event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.m.fold(index, e, x.Clock.Now())
+	x.Controller.fold(x.m, index, e, x.Clock.Now())
 }
 
 // rejected notes a request that failed in the journal of its group.

@@ -48,6 +48,8 @@ type memory struct {
 	blocked []rollout.Blocked
 	// warned are the notes of Warning events that need no repetition.
 	warned map[string]string
+	// journalEpoch is the journal file that the set has begun in.
+	journalEpoch int
 	// statusWritten is when counts were last written.
 	statusWritten time.Time
 }
@@ -138,7 +140,8 @@ func (m *memory) group(index int32) *tracked {
 }
 
 // fold takes one event into its group.
-func (m *memory) fold(index int32, e group.Event, at time.Time) {
+func (c *Controller) fold(m *memory, index int32, e group.Event, at time.Time) {
+	c.journalEvent(m, index, e, at)
 	t := m.group(index)
 	if t.state.Fold(e, at) {
 		t.stale = true

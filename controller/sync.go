@@ -59,8 +59,10 @@ func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, 
 		c.forget(key)
 		return Wait{}, nil
 	}
+	c.journalBegin(m, now)
+	defer c.Journal.flush()
 	if isNew {
-		c.Cache.Events(key, func(index int32, e group.Event) { m.fold(index, e, now) })
+		c.Cache.Events(key, func(index int32, e group.Event) { c.fold(m, index, e, now) })
 	}
 	return c.syncSet(ctx, m, now)
 }
@@ -117,7 +119,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	}
 	c.lookAgain(ctx, m, now)
 
-	plan := rollout.Make(c.input(m, now))
+	plan := c.plan(m, now)
 	if plan.Ahead {
 		// Nothing is deleted before the reason for it is on record.
 		recorded, err := c.recordAhead(ctx, m, &plan, now)
@@ -131,7 +133,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 			c.announceTeardowns(ctx, m, plan.Started)
 			c.lookAgain(ctx, m, now)
 		default:
-			plan = rollout.Make(c.input(m, now)) // without teardowns
+			plan = c.plan(m, now) // without teardowns
 		}
 	}
 	errs := c.execute(ctx, m, &plan, &wait)
@@ -161,6 +163,14 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	return wait, errors.Join(errs...)
 }
 
+// plan asks the planner what to do now.
+func (c *Controller) plan(m *memory, now time.Time) rollout.Plan {
+	in := c.input(m, now)
+	plan := rollout.Make(in)
+	c.journalPlan(m, in, plan)
+	return plan
+}
+
 // pruneHolds drops the holds that nothing waits for any more, and asks for the
 // next try of Services. The planner asks for that of groups.
 func (m *memory) pruneHolds(plan *rollout.Plan, now time.Time, wait *Wait) {
@@ -187,7 +197,7 @@ func (c *Controller) receive(m *memory, now time.Time, wait *Wait) {
 			delete(m.held, d.index)
 			continue
 		}
-		m.fold(d.index, d.event, now)
+		c.fold(m, d.index, d.event, now)
 	}
 	for _, t := range m.groups {
 		if !t.unconfirmed {
@@ -201,7 +211,7 @@ func (c *Controller) receive(m *memory, now time.Time, wait *Wait) {
 				continue
 			}
 			if cached, exists := c.Cache.Pod(key); !exists || cached.UID != p.UID {
-				m.fold(t.state.Index, group.Event{Kind: group.PodGone, Worker: p.Worker, UID: p.UID, Version: p.Version}, now)
+				c.fold(m, t.state.Index, group.Event{Kind: group.PodGone, Worker: p.Worker, UID: p.UID, Version: p.Version}, now)
 			}
 		}
 		if t.unconfirmed {
@@ -242,6 +252,7 @@ func (c *Controller) move(ctx context.Context, m *memory, t *tracked, entry *v1.
 		incarnation = entry.Incarnation + 1
 	}
 	moves, err := t.state.Move(phase, incarnation, cause, now)
+	c.journalMoves(m, index, moves)
 	logger := klog.FromContext(ctx)
 	for _, move := range moves {
 		logger.Info("Group changed phase", "group", index, "incarnation", incarnation,

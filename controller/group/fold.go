@@ -143,3 +143,28 @@ func (s *State) Empty() bool {
 // Reached says that a source which has seen everything up to version `at` has
 // seen the given version.
 func Reached(at, version string) bool { return at == version || newer(at, version) }
+
+// Snapshot is what is known of the pods, as if they had just been observed. What
+// is remembered of pods that are gone, and of deletions by us that no informer
+// has shown yet, comes with it.
+func (s *State) Snapshot() []Event {
+	var out []Event
+	for i := range s.slots {
+		sl := &s.slots[i]
+		if sl.goneUID != "" {
+			out = append(out, Event{Kind: PodGone, Worker: sl.worker, UID: sl.goneUID, Version: sl.goneVersion})
+		}
+		switch {
+		case sl.pod == nil:
+			continue
+		case sl.confirmed:
+			out = append(out, Observed(*sl.pod))
+		default:
+			out = append(out, Accepted(*sl.pod, causeObserved))
+		}
+		if sl.deleted == sl.pod.UID {
+			out = append(out, Event{Kind: DeleteAccepted, Worker: sl.worker, UID: sl.deleted})
+		}
+	}
+	return out
+}

@@ -46,7 +46,7 @@ type Input struct {
 	Services map[string]Service
 	// SharedService and GroupService name the wanted Services.
 	SharedService string
-	GroupService  func(index int32) string
+	GroupService  func(index int32) string `json:"-"`
 
 	// Held says until when nothing is created for a group, because the API server
 	// refused its pods or something foreign holds its names.
