@@ -60,6 +60,10 @@ func apiServerDown(t *testing.T, e *harness.Env, ns string) {
 		t.Error("the controller does not say that it lost the lease")
 	}
 	start(t, e, cluster.APIServer)
+	// The scheduler's own patience with an API server is not what is tested: left
+	// alone it looks again after up to a minute.
+	e.Cluster.StopComponent(cluster.Scheduler)
+	start(t, e, cluster.Scheduler)
 	ctl.Start(t)
 	set = e.WaitAvailable(t, set)
 	assertMadeOnce(t, e, someLost, set)

@@ -2,6 +2,7 @@ package robust
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"lws-controller/e2e/harness"
 )
@@ -18,8 +21,22 @@ import (
 // TestPages reads what the controller serves, with one set Available.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	ns := env.Cluster.NamespaceT(t, sharedNamespace)
+	ns := sharedNamespace
+	if _, err := env.Kube.CoreV1().Namespaces().Get(t.Context(), ns, metav1.GetOptions{}); err != nil {
+		env.Cluster.NamespaceT(t, ns)
+	}
 	set := env.Create(t, harness.NewSet(ns, "web", harness.Replicas(2), harness.Size(2)))
+	// The test may be repeated. A test's own context has ended by then.
+	t.Cleanup(func() {
+		foreground := metav1.DeletePropagationForeground
+		if err := env.Sets.LeaderWorkerSets(ns).Delete(context.Background(), set.Name, metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
+			t.Error(err)
+		}
+		harness.WaitFor(t, "the set to go", harness.DefaultTimeout, func() (bool, string) {
+			_, err := env.Sets.LeaderWorkerSets(ns).Get(context.Background(), set.Name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), fmt.Sprint(err)
+		})
+	})
 	env.WaitAvailable(t, set)
 	t.Run("healthz", func(t *testing.T) { assertPage(t, "/healthz", "ok\n") })
 	t.Run("readyz", func(t *testing.T) { assertPage(t, "/readyz", "ok\n") })
