@@ -54,17 +54,13 @@ func (c *Controller) announceTeardowns(ctx context.Context, m *memory, started [
 	logger := klog.FromContext(ctx)
 	for _, r := range started {
 		logger.V(2).Info("Tearing down group", "group", r.Entry.Index, "incarnation", r.Entry.Incarnation, "cause", r.Entry.Cause)
-		if r.Entry.Cause != v1.RecycleFailure {
+		if r.Failure == nil {
 			continue
 		}
 		leader := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod",
 			Namespace: m.key.Namespace, Name: topology.LeaderName(m.key.Name, r.Entry.Index)}
-		why := "it is incomplete"
-		if r.Failure != nil {
-			why = r.Failure.Message
-		}
-		logger.Info("Recreating group", "group", r.Entry.Index, "reason", why)
-		c.event(m, leader, corev1.EventTypeNormal, "RecreateGroup", "RecreateGroup", "Recreating group %d: %s", r.Entry.Index, why)
+		logger.Info("Recreating group", "group", r.Entry.Index, "reason", r.Failure.Message)
+		c.event(m, leader, corev1.EventTypeNormal, "RecreateGroup", "RecreateGroup", "Recreating group %d: %s", r.Entry.Index, r.Failure.Message)
 	}
 }
 

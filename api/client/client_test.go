@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,9 +112,9 @@ func TestRequests(t *testing.T) {
 func TestInformerAndLister(t *testing.T) {
 	_, c := start(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	tweaked := false
+	var tweaked atomic.Bool // the informer tweaks each list and watch
 	inf := NewInformer(c, "", 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-		func(*metav1.ListOptions) { tweaked = true })
+		func(*metav1.ListOptions) { tweaked.Store(true) })
 	done := make(chan struct{})
 	go func() { defer close(done); inf.RunWithContext(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
@@ -122,7 +123,7 @@ func TestInformerAndLister(t *testing.T) {
 	if !cache.WaitForCacheSync(timed.Done(), inf.HasSynced) {
 		t.Fatal("the informer did not sync")
 	}
-	if !tweaked {
+	if !tweaked.Load() {
 		t.Error("tweak was not called")
 	}
 	lister := NewLister(inf.GetIndexer())

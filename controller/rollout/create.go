@@ -3,6 +3,7 @@ package rollout
 import (
 	"slices"
 
+	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 )
 
@@ -50,8 +51,13 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 	switch {
 	case !v.HasPods:
 		c.Revision, c.Incarnation = p.freshRevision(v.Index), 1
-		if entry != nil {
-			c.Revision, c.Incarnation, c.Verify = entry.Revision, entry.Incarnation+1, true
+		if recorded := p.recorded[v.Index]; recorded != nil {
+			// Also of a teardown that is over: it is on record until the next leader
+			// exists.
+			c.Incarnation, c.Verify = recorded.Incarnation+1, true
+		}
+		if entry != nil && entry.Cause != v1.RecycleScaleDown {
+			c.Revision = entry.Revision
 		}
 		t, known := p.Templates[c.Revision]
 		if !known {
@@ -86,14 +92,22 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 	return c, len(c.Workers) > 0
 }
 
-// freshRevision is the revision at which a group without pods and without an
-// entry is built.
-func (p *planner) freshRevision(index int32) string {
-	_, known := p.Templates[p.Current]
-	if known && (index < p.Partition || p.at.unproven && p.at.room < 0 && index < p.Replicas) {
+// revisionFor is the revision that the spec wants for an index: below the
+// partition that of the last rollout that ended, else that of the present spec.
+func (p *planner) revisionFor(index int32) string {
+	if _, known := p.Templates[p.Current]; known && index < p.Partition {
 		return p.Current
 	}
 	return p.Update
+}
+
+// freshRevision is the revision at which a group without pods and without an
+// entry is built. One that there is no room for goes back to what works.
+func (p *planner) freshRevision(index int32) string {
+	if _, known := p.Templates[p.Current]; known && p.at.unproven && p.at.room < 0 && index < p.Replicas {
+		return p.Current
+	}
+	return p.revisionFor(index)
 }
 
 // blocked says that the group's pods have to wait, and asks to be woken when

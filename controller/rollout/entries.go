@@ -10,11 +10,12 @@ import (
 )
 
 // settleEntries keeps the teardowns that are still under way. One is over when
-// the leader of a later incarnation exists, or when the group is not wanted and
+// pods of a later incarnation exist, or when the group is not wanted and
 // its last pod is gone. One that we chose (any cause but Failure) is withdrawn
 // when nothing has been deleted yet and the spec no longer asks for it.
 func (p *planner) settleEntries() {
 	p.entries = make(map[int32]*v1.RecyclingGroup, len(p.Input.Recycling))
+	p.recorded = make(map[int32]*v1.RecyclingGroup, len(p.Input.Recycling))
 	p.frozen = map[int32]bool{}
 	views := make(map[int32]*group.View, len(p.Input.Recycling))
 	for i := range p.Input.Recycling {
@@ -27,6 +28,7 @@ func (p *planner) settleEntries() {
 	}
 	for i := range p.Input.Recycling {
 		entry := p.Input.Recycling[i]
+		p.recorded[entry.Index] = &p.Input.Recycling[i]
 		v := views[entry.Index]
 		if v == nil {
 			v = &group.View{Index: entry.Index}
@@ -41,9 +43,9 @@ func (p *planner) settleEntries() {
 		if p.over(&entry, v) || p.withdrawn(&entry, v) {
 			continue
 		}
-		if entry.Cause == v1.RecycleUpdate && entry.Index >= p.Partition {
-			// The spec has changed again: go straight to what it says now.
-			entry.Revision = p.Update
+		if entry.Cause == v1.RecycleUpdate {
+			// The spec may have changed again: go straight to what it says now.
+			entry.Revision = p.revisionFor(entry.Index)
 		}
 		p.entries[entry.Index] = &entry
 	}
@@ -62,7 +64,8 @@ func (p *planner) over(entry *v1.RecyclingGroup, v *group.View) bool {
 	if !v.HasPods {
 		return !p.wanted(entry.Index)
 	}
-	return v.Leader != nil && v.Incarnation > entry.Incarnation
+	// The leader is the first pod of an incarnation, even if it is gone by now.
+	return v.Incarnation > entry.Incarnation
 }
 
 func (p *planner) withdrawn(entry *v1.RecyclingGroup, v *group.View) bool {

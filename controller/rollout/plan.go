@@ -138,7 +138,9 @@ type Blocked struct {
 type planner struct {
 	Input
 	Plan
+	// entries are the teardowns under way, recorded all that the status lists.
 	entries  map[int32]*v1.RecyclingGroup
+	recorded map[int32]*v1.RecyclingGroup
 	restarts map[int32]*v1.GroupRestarts
 	// frozen are groups whose entry is not understood: nothing is done to them.
 	frozen map[int32]bool

@@ -39,17 +39,16 @@ func (p *planner) fail(v *group.View) {
 			return
 		}
 	}
-	revision := p.rebuildAt(v)
-	if !p.begin(v, v1.RecycleFailure, revision, v.Failure) {
+	if revision := p.rebuildAt(v); revision != v.Revision {
+		// On record as an update, which it is as soon as the last pod is gone; a new
+		// revision starts with a clean count.
+		if p.begin(v, v1.RecycleUpdate, revision, v.Failure) {
+			p.at.room--
+			delete(p.restarts, v.Index)
+		}
 		return
 	}
-	if revision != v.Revision {
-		// A new revision starts anew.
-		p.at.room--
-		delete(p.restarts, v.Index)
-		return
-	}
-	if !v.Failure.Counts {
+	if !p.begin(v, v1.RecycleFailure, v.Revision, v.Failure) || !v.Failure.Counts {
 		return
 	}
 	next := &v1.GroupRestarts{Index: v.Index, Revision: v.Revision, LastAt: metav1.NewTime(p.Now), Reason: v.Failure.Reason}

@@ -1,0 +1,213 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	v1 "lws-controller/api/v1"
+)
+
+// budget is maxUnavailable and maxSurge in groups, by the words of the contract:
+// unavailable rounded down, surge rounded up and at most the replicas; where both
+// come to 0, one unavailable; with surge, at most replicas-1 unavailable.
+func budget(s *v1.LeaderWorkerSet) (unavailable, surge int32) {
+	r := replicas(s)
+	unavailable = 1
+	if c := s.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil {
+		u, _ := intstr.GetScaledValueFromIntOrPercent(&c.MaxUnavailable, int(r), false)
+		m, _ := intstr.GetScaledValueFromIntOrPercent(&c.MaxSurge, int(r), true)
+		unavailable, surge = int32(u), min(int32(m), r)
+	}
+	if surge >= 1 {
+		unavailable = min(unavailable, r-1)
+	} else if unavailable == 0 {
+		unavailable = 1
+	}
+	return unavailable, surge
+}
+
+// startedEntries are the teardowns that a status write of the controller began.
+func startedEntries(ch *Change) (before, after *v1.LeaderWorkerSet, started []v1.RecyclingGroup) {
+	after, ok := ch.After.(*v1.LeaderWorkerSet)
+	if !ok || ch.By != Controller || ch.Subresource != "status" {
+		return nil, nil, nil
+	}
+	before, _ = ch.Before.(*v1.LeaderWorkerSet)
+	for _, e := range after.Status.Recycling {
+		known := slices.ContainsFunc(before.Status.Recycling, func(o v1.RecyclingGroup) bool {
+			return o.Index == e.Index && o.Incarnation == e.Incarnation
+		})
+		if !known {
+			started = append(started, e)
+		}
+	}
+	return before, after, started
+}
+
+// S7: an available group is taken down for an update only if those that remain
+// are at least min(R, E) - U. A group that has failed meanwhile, unseen, is not
+// our doing: the rule holds for what the pods were when the sync began, or for
+// what they are.
+func S7(c *Checker, ch *Change) string {
+	before, after, started := startedEntries(ch)
+	if ch.Seen == nil || !slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Cause == v1.RecycleUpdate }) {
+		return ""
+	}
+	c.count("S7")
+	unavailable, _ := budget(ch.Seen.Set)
+	floor := min(replicas(ch.Seen.Set), before.Status.EstablishedReplicas) - unavailable
+	judge := func(pods []*corev1.Pod) string {
+		available, taken := int32(0), []int32{}
+		for index, mates := range groupsOf(pods, after.UID) {
+			going := slices.ContainsFunc(after.Status.Recycling, func(e v1.RecyclingGroup) bool {
+				return e.Index == index && e.Incarnation >= incarnation(mates[0])
+			})
+			switch {
+			case !whollyReady(mates):
+			case !going:
+				available++
+			case slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Index == index && e.Cause == v1.RecycleUpdate }):
+				taken = append(taken, index)
+			}
+		}
+		if len(taken) > 0 && available < floor {
+			slices.Sort(taken)
+			return fmt.Sprintf("groups %v, which were available, are taken down for an update: %d remain available, the floor is %d", taken, available, floor)
+		}
+		return ""
+	}
+	message := judge(c.podsAt(ch.Seen.Pods))
+	if message != "" && judge(c.podsNow()) != "" {
+		return message
+	}
+	return ""
+}
+
+// S8: no create raises the groups alive above R+S, and none is for an index
+// beyond. Groups that came into being unseen are not counted.
+func S8(c *Checker, ch *Change) string {
+	p, at, ok := createdPod(ch)
+	if !ok || ch.Seen == nil {
+		return ""
+	}
+	c.count("S8")
+	_, surge := budget(ch.Seen.Set)
+	limit := replicas(ch.Seen.Set) + surge
+	if at.group >= limit {
+		return fmt.Sprintf("pod %s created, where indices end at %d", p.Name, limit-1)
+	}
+	now := groupsOf(c.podsNow(), at.uid)
+	if len(now[at.group]) > 1 || int32(len(now)) <= limit {
+		return ""
+	}
+	known := map[int32]bool{at.group: true}
+	for index := range groupsOf(c.podsAt(ch.Seen.Pods), at.uid) {
+		known[index] = known[index] || len(now[index]) > 0
+	}
+	if int32(len(known)) > limit {
+		return fmt.Sprintf("pod %s created: %d groups are alive, %d may be", p.Name, len(known), limit)
+	}
+	return ""
+}
+
+// S9: a new incarnation is built at the revision that its teardown recorded, and
+// a group below the partition at the one it had.
+func S9(c *Checker, ch *Change) string {
+	p, at, ok := createdPod(ch)
+	if !ok {
+		return ""
+	}
+	set := c.sets[at.set]
+	if set == nil || set.UID != at.uid || c.revision(at, revisionOf(p)) == nil {
+		return ""
+	}
+	for _, e := range set.Status.Recycling {
+		if e.Index != at.group || e.Incarnation+1 != incarnation(p) || c.revision(at, e.Revision) == nil {
+			continue
+		}
+		c.count("S9")
+		if e.Cause != v1.RecycleUpdate && revisionOf(p) != e.Revision {
+			return fmt.Sprintf("pod %s created at revision %s, its teardown recorded %s", p.Name, revisionOf(p), e.Revision)
+		}
+	}
+	return ""
+}
+
+// revision is the stored revision of a set with this key.
+func (c *Checker) revision(at place, key string) *appsv1.ControllerRevision {
+	for _, r := range c.revisions {
+		if r.Namespace == at.set.Namespace && owner(r) == at.uid && r.Labels[v1.LabelRevision] == key {
+			return r
+		}
+	}
+	return nil
+}
+
+// S10: no group goes to a lower revision number, unless that is the one of the
+// present spec.
+func S10(c *Checker, ch *Change) string {
+	_, after, started := startedEntries(ch)
+	for _, e := range started {
+		f := c.groups[groupKey{types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, e.Index}]
+		if f == nil || f.uid != after.UID || e.Cause == v1.RecycleScaleDown {
+			continue
+		}
+		at := place{set: types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, uid: after.UID}
+		from, to := c.revision(at, f.revision), c.revision(at, e.Revision)
+		if from == nil || to == nil {
+			continue
+		}
+		c.count("S10")
+		if to.Revision < from.Revision {
+			return fmt.Sprintf("group %d goes from revision %d back to %d", e.Index, from.Revision, to.Revision)
+		}
+	}
+	return ""
+}
+
+// S10a: while no group of the update revision has ever been Ready and one of
+// another still serves, at most max(1, U+S) groups are not Ready and at the
+// update revision or on their way to it; groups that never were come on top.
+func S10a(c *Checker, ch *Change) string {
+	_, after, started := startedEntries(ch)
+	if ch.Seen == nil || !slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Cause == v1.RecycleUpdate }) {
+		return ""
+	}
+	unavailable, surge := budget(ch.Seen.Set)
+	limit := max(1, unavailable+surge) + replicas(ch.Seen.Set) - min(replicas(ch.Seen.Set), after.Status.EstablishedReplicas)
+	judge := func(pods []*corev1.Pod) string {
+		update, unready, serving := after.Status.UpdateRevision, int32(0), false
+		for _, e := range after.Status.Recycling {
+			if e.Revision == update && e.Index < replicas(after) {
+				unready++
+			}
+		}
+		for index, mates := range groupsOf(pods, after.UID) {
+			going := slices.ContainsFunc(after.Status.Recycling, func(e v1.RecyclingGroup) bool { return e.Index == index })
+			f := c.groups[groupKey{types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, index}]
+			switch {
+			case revisionOf(mates[0]) == update && f != nil && f.ready[incarnation(mates[0])]:
+				return ""
+			case going:
+			case revisionOf(mates[0]) == update:
+				unready++
+			default:
+				serving = serving || whollyReady(mates)
+			}
+		}
+		if serving && unready > limit {
+			return fmt.Sprintf("%d groups are not Ready at the unproven revision %s or on their way to it, %d may be", unready, update, limit)
+		}
+		return ""
+	}
+	c.count("S10a")
+	if message := judge(c.podsAt(ch.Seen.Pods)); message != "" && judge(c.podsNow()) != "" {
+		return message
+	}
+	return ""
+}

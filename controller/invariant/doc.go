@@ -1,0 +1,22 @@
+// Package invariant says what must hold of the true state of the API server, one
+// function per invariant, named after its number (see docs/invariants). It is fed
+// with the committed writes, one after the other, of whoever made them, and keeps
+// what it needs of the past. The simulator feeds it, and so can anything that has
+// a complete record of writes, such as an audit log.
+//
+// Only tests import it. It is written against the contract, not against the
+// controller: apart from types, names and the meaning of a stored revision, it
+// computes everything anew from the objects.
+//
+//	change.go     one committed write, and what its author could know
+//	truth.go      the objects as they are now
+//	facts.go      what the past tells of each group
+//	checker.go    the list of invariants
+//	identity.go   S1-S4
+//	order.go      S5, S6
+//	budget.go     S7-S10
+//	recycle.go    S11, S12
+//	revisions.go  S13, S14
+//	effort.go     S15, S16, S17
+//	rest.go       L1, L5, L6: what must hold when everything has come to rest
+package invariant

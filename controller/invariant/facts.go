@@ -1,0 +1,126 @@
+package invariant
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+)
+
+// facts is what the past tells of one group.
+type facts struct {
+	uid types.UID // of the set
+	// leaders are the incarnations whose leader existed, readyLeaders those whose
+	// leader has been Ready, ready those that have been Ready as a whole.
+	leaders, readyLeaders, ready map[int64]bool
+	// failures are the incarnations in which something failed; true where that
+	// counts: a pod ended or restarted, and was not condemned by a disruption.
+	failures map[int64]bool
+	// recreated are the incarnations that were torn down because of a failure.
+	recreated map[int64]bool
+	// revision is that of the newest pod, incarnation its own.
+	revision    string
+	incarnation int64
+}
+
+// group returns the facts of a group. Another set of the same name starts anew,
+// unless it has adopted the pods.
+func (c *Checker) group(set types.NamespacedName, uid types.UID, index int32) *facts {
+	key := groupKey{set, index}
+	f := c.groups[key]
+	if f == nil || f.uid != uid {
+		old := f
+		f = &facts{uid: uid, leaders: map[int64]bool{}, readyLeaders: map[int64]bool{}, ready: map[int64]bool{},
+			failures: map[int64]bool{}, recreated: map[int64]bool{}}
+		if old != nil {
+			// Pods that were orphaned and are adopted bring their past along.
+			f.leaders, f.readyLeaders, f.ready, f.failures = old.leaders, old.readyLeaders, old.ready, old.failures
+		}
+		c.groups[key] = f
+	}
+	return f
+}
+
+// learn notes what a change tells of the past of its group.
+func (c *Checker) learn(ch *Change) {
+	pod, ok := ch.object().(*corev1.Pod)
+	if !ok {
+		return
+	}
+	at, ok := placeOf(pod)
+	if !ok {
+		c.learnReleased(ch)
+		return
+	}
+	f, n := c.group(at.set, at.uid, at.group), incarnation(pod)
+	if f.revision == "" || n > f.incarnation || ch.Verb == Create && n == f.incarnation {
+		f.revision, f.incarnation = revisionOf(pod), n
+	}
+	if at.worker == 0 && ch.After != nil {
+		f.leaders[n] = true
+		f.readyLeaders[n] = f.readyLeaders[n] || isReady(pod)
+	}
+	mates := slices.DeleteFunc(ofGroup(c.podsNow(), at.uid, at.group), func(p *corev1.Pod) bool { return incarnation(p) != n })
+	if whollyReady(mates) {
+		f.ready[n] = true
+	}
+	f.learnFailure(ch, pod, n)
+	if len(ofGroup(c.podsNow(), at.uid, at.group)) == 0 && !wanted(c.sets[at.set], at.group) {
+		// Scaled away: what comes back later is a new group.
+		*f = facts{uid: f.uid, leaders: map[int64]bool{}, readyLeaders: map[int64]bool{}, ready: map[int64]bool{},
+			failures: map[int64]bool{}, recreated: map[int64]bool{}}
+	}
+}
+
+// learnFailure notes failures: what ended, restarted, or was deleted by others.
+func (f *facts) learnFailure(ch *Change, pod *corev1.Pod, n int64) {
+	failed := func(counts bool) { f.failures[n] = f.failures[n] || counts && !disrupted(pod) }
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || restarts(pod) > 0 {
+		failed(true)
+	}
+	condemned := ch.Before != nil && !terminating(ch.Before) && (ch.After == nil || terminating(ch.After))
+	if condemned && ch.By != Controller {
+		failed(false)
+	}
+	if ch.Before != nil && ch.After != nil && ch.Before.GetLabels()[v1.LabelName] != ch.After.GetLabels()[v1.LabelName] {
+		failed(false) // it is no longer seen: the same as gone
+	}
+}
+
+// learnReleased notes a pod that its set no longer controls: gone for the group.
+func (c *Checker) learnReleased(ch *Change) {
+	before, ok := ch.Before.(*corev1.Pod)
+	if !ok || before == nil {
+		return
+	}
+	if at, ok := placeOf(before); ok {
+		f := c.group(at.set, at.uid, at.group)
+		f.failures[incarnation(before)] = f.failures[incarnation(before)] || false
+	}
+}
+
+func wanted(s *v1.LeaderWorkerSet, index int32) bool {
+	if s == nil {
+		return false
+	}
+	_, surge := budget(s)
+	return index < replicas(s)+surge
+}
+
+func disrupted(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
+}
+
+func restarts(p *corev1.Pod) int32 {
+	most := int32(0)
+	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range statuses {
+			most = max(most, statuses[i].RestartCount)
+		}
+	}
+	return most
+}

@@ -1,0 +1,152 @@
+package invariant
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+)
+
+// S1: no pod is deleted by force. That no name is used again while the old pod
+// may run then follows from the API: the name is taken until the kubelet is done.
+func S1(c *Checker, ch *Change) string {
+	if p, ok := ch.object().(*corev1.Pod); ok && ch.By == Controller && ch.Verb == Delete {
+		c.count("S1")
+		if ch.Force {
+			return fmt.Sprintf("pod %s deleted by force", p.Name)
+		}
+	}
+	return ""
+}
+
+// S2: what the controller creates is controlled by the set it saw; what it
+// deletes and changes is, with the UID as precondition; only the adoption of what
+// nobody controls is more, and that carries UID and resourceVersion.
+func S2(c *Checker, ch *Change) string {
+	if ch.By != Controller {
+		return ""
+	}
+	c.count("S2")
+	o := ch.object()
+	name := fmt.Sprintf("%T %s", o, o.GetName())
+	if _, isSet := o.(*v1.LeaderWorkerSet); isSet {
+		if ch.Verb != Update || !ch.UID {
+			return fmt.Sprintf("%s of %s, UID as precondition: %t", ch.Verb, name, ch.UID)
+		}
+		return ""
+	}
+	switch ch.Verb {
+	case Create:
+		if !c.ownedBySeen(ch.After, ch) {
+			return fmt.Sprintf("%s created for %q, which is not the set that was seen", name, owner(ch.After))
+		}
+	case Delete:
+		if !ch.UID {
+			return fmt.Sprintf("%s deleted without its UID as precondition", name)
+		}
+		if !c.ownedBySeen(ch.Before, ch) {
+			return fmt.Sprintf("%s deleted, which belongs to %q", name, owner(ch.Before))
+		}
+	case Update:
+		if !ch.UID {
+			return fmt.Sprintf("%s changed without its UID as precondition", name)
+		}
+		if owner(ch.Before) == "" {
+			if !ch.Version || !c.ownedBySeen(ch.After, ch) {
+				return fmt.Sprintf("%s, which nobody controls, was changed other than by adoption", name)
+			}
+		} else if !c.ownedBySeen(ch.Before, ch) {
+			return fmt.Sprintf("%s changed, which belongs to %q", name, owner(ch.Before))
+		}
+	}
+	return ""
+}
+
+// owner is the UID of the controller of an object.
+func owner(o Object) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
+		return ref.UID
+	}
+	return ""
+}
+
+// ownedBySeen says that the object is controlled by the set that the author of
+// the change saw, or, where that is not known, by the one that exists.
+func (c *Checker) ownedBySeen(o Object, ch *Change) bool {
+	if s := c.seenSet(ch); s != nil {
+		return owner(o) == s.UID
+	}
+	return owner(o) != ""
+}
+
+// seenSet is the set that a change was made for, as its author saw it or, where
+// that is not known, as it is; nil when there is none.
+func (c *Checker) seenSet(ch *Change) *v1.LeaderWorkerSet {
+	if ch.Seen != nil && ch.Seen.Set != nil {
+		return ch.Seen.Set
+	}
+	ref := metav1.GetControllerOfNoCopy(ch.object())
+	if ref == nil {
+		return nil
+	}
+	return c.sets[types.NamespacedName{Namespace: ch.object().GetNamespace(), Name: ref.Name}]
+}
+
+// S3: nothing of an incarnation is created while pods of an earlier one exist,
+// terminating ones included.
+func S3(c *Checker, ch *Change) string {
+	p, at, ok := createdPod(ch)
+	if !ok {
+		return ""
+	}
+	c.count("S3")
+	for _, mate := range ofGroup(c.podsNow(), at.uid, at.group) {
+		if incarnation(mate) < incarnation(p) {
+			return fmt.Sprintf("pod %s of incarnation %d created while %s of incarnation %d exists",
+				p.Name, incarnation(p), mate.Name, incarnation(mate))
+		}
+	}
+	return ""
+}
+
+// createdPod is the pod that the controller created by a change, and its place.
+func createdPod(ch *Change) (*corev1.Pod, place, bool) {
+	p, ok := ch.After.(*corev1.Pod)
+	if !ok || ch.By != Controller || ch.Verb != Create {
+		return nil, place{}, false
+	}
+	at, ok := placeOf(p)
+	return p, at, ok
+}
+
+// S4: live pods of a group share one revision and one incarnation.
+func S4(c *Checker, ch *Change) string {
+	p, ok := ch.After.(*corev1.Pod)
+	if !ok || ch.By != Controller {
+		return ""
+	}
+	at, ok := placeOf(p)
+	if !ok {
+		return ""
+	}
+	c.count("S4")
+	shared := map[string]string{}
+	for _, mate := range ofGroup(c.podsNow(), at.uid, at.group) {
+		if !terminating(mate) {
+			shared[fmt.Sprintf("revision %s, incarnation %d", revisionOf(mate), incarnation(mate))] += " " + mate.Name
+		}
+	}
+	if len(shared) > 1 {
+		message := fmt.Sprintf("after %s of %s the pods of group %d differ:", ch.Verb, p.Name, at.group)
+		for _, which := range slices.Sorted(maps.Keys(shared)) {
+			message += fmt.Sprintf(" (%s:%s)", which, shared[which])
+		}
+		return message
+	}
+	return ""
+}

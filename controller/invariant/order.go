@@ -1,0 +1,41 @@
+package invariant
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/topology"
+)
+
+// S5: no worker before its leader exists, and with LeaderReady none before it has
+// been Ready; none while the leader was known to be terminating.
+func S5(c *Checker, ch *Change) string {
+	p, at, ok := createdPod(ch)
+	if !ok || at.worker == 0 {
+		return ""
+	}
+	c.count("S5")
+	n := incarnation(p)
+	f := c.group(at.set, at.uid, at.group)
+	if !f.leaders[n] {
+		return fmt.Sprintf("worker %s of incarnation %d created, whose leader never existed", p.Name, n)
+	}
+	if s := c.seenSet(ch); s != nil && s.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy && !f.readyLeaders[n] {
+		return fmt.Sprintf("worker %s created, whose leader has never been Ready", p.Name)
+	}
+	leader := c.pods[types.NamespacedName{Namespace: p.Namespace, Name: topology.LeaderName(at.set.Name, at.group)}]
+	if leader != nil && ch.Seen != nil && terminating(leader) && parseVersion(leader) <= ch.Seen.Pods {
+		return fmt.Sprintf("worker %s created while its leader was known to be terminating", p.Name)
+	}
+	return ""
+}
+
+// S6 takes the error that the table of transitions gave for a move.
+func (c *Checker) S6(err error) {
+	c.count("S6")
+	if err != nil {
+		c.violations = append(c.violations, Violation{"S6", err.Error()})
+	}
+}

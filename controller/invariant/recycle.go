@@ -1,0 +1,114 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/topology"
+)
+
+// S11: a recreation follows a failure of that very incarnation, and there is one
+// at most. What the controller deletes itself is no failure.
+func S11(c *Checker, ch *Change) string {
+	_, after, started := startedEntries(ch)
+	for _, e := range started {
+		if e.Cause != v1.RecycleFailure {
+			continue
+		}
+		c.count("S11")
+		f := c.group(types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, after.UID, e.Index)
+		if _, failed := f.failures[e.Incarnation]; !failed {
+			return fmt.Sprintf("group %d is recreated because of a failure of incarnation %d that never was", e.Index, e.Incarnation)
+		}
+		if f.recreated[e.Incarnation] {
+			return fmt.Sprintf("group %d is recreated a second time for incarnation %d", e.Index, e.Incarnation)
+		}
+		f.recreated[e.Incarnation] = true
+	}
+	return ""
+}
+
+// forgetAfter is how long a group must have been Ready until restarts are
+// forgotten.
+const forgetAfter = 10 * time.Minute
+
+// S12: a restart count goes up by one with each recreation because of a failure
+// that counts, and with nothing else; it goes away only when the group has been
+// Ready for 10 minutes, is not wanted any more, or has another revision. The next
+// recreation waits for its backoff.
+func S12(c *Checker, ch *Change) string {
+	before, after, started := startedEntries(ch)
+	if after == nil {
+		return ""
+	}
+	key := types.NamespacedName{Namespace: after.Namespace, Name: after.Name}
+	old := map[int32]v1.GroupRestarts{}
+	for _, r := range before.Status.GroupRestarts {
+		old[r.Index] = r
+	}
+	for _, r := range after.Status.GroupRestarts {
+		was, known := old[r.Index]
+		delete(old, r.Index)
+		if known && was.Revision != r.Revision {
+			was = v1.GroupRestarts{}
+		}
+		if r.Count == was.Count {
+			continue
+		}
+		c.count("S12")
+		i := slices.IndexFunc(started, func(e v1.RecyclingGroup) bool { return e.Index == r.Index && e.Cause == v1.RecycleFailure })
+		switch {
+		case r.Count != was.Count+1:
+			return fmt.Sprintf("restart count of group %d goes from %d to %d", r.Index, was.Count, r.Count)
+		case i < 0:
+			return fmt.Sprintf("restart count of group %d goes up without a recreation because of a failure", r.Index)
+		case !c.group(key, after.UID, r.Index).failures[started[i].Incarnation]:
+			return fmt.Sprintf("restart count of group %d goes up although nothing failed that counts", r.Index)
+		}
+		if due := was.LastAt.Add(restartDelay(was.Count)); was.Count > 0 && ch.At.Before(due) {
+			return fmt.Sprintf("group %d is recreated %s before its backoff is over", r.Index, due.Sub(ch.At))
+		}
+	}
+	for index, r := range old {
+		if why := c.mustRemember(ch, after, index, r); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// mustRemember says why a restart count should not have been dropped.
+func (c *Checker) mustRemember(ch *Change, after *v1.LeaderWorkerSet, index int32, r v1.GroupRestarts) string {
+	c.count("S12")
+	if s := c.seenSet(ch); s == nil || index >= replicas(s) {
+		return ""
+	}
+	for _, e := range after.Status.Recycling {
+		if e.Index == index && e.Revision != r.Revision {
+			return ""
+		}
+	}
+	mates := ofGroup(c.podsNow(), after.UID, index)
+	for _, p := range mates {
+		if revisionOf(p) != r.Revision {
+			return ""
+		}
+		if p.Name == topology.LeaderName(after.Name, index) {
+			if g := groupReady(p); g != nil && g.Status == corev1.ConditionTrue && ch.At.Sub(g.LastTransitionTime.Time) >= forgetAfter {
+				return ""
+			}
+		}
+	}
+	return fmt.Sprintf("restart count %d of group %d was dropped", r.Count, index)
+}
+
+// restartDelay is the backoff of the contract: 10 s, 20 s, ... 5 min.
+func restartDelay(count int32) time.Duration {
+	return min(10*time.Second<<min(max(count-1, 0), 10), 5*time.Minute)
+}

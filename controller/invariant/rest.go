@@ -1,0 +1,212 @@
+package invariant
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/revision"
+	"lws-controller/topology"
+)
+
+// AtRest checks what must hold once nothing happens any more by itself: L1, L5
+// and L6, and that the status is a recount (S17). bad says of a revision that its
+// pods can never become Ready.
+func (c *Checker) AtRest(bad func(*revision.Content) bool) []Violation {
+	before := len(c.violations)
+	add := func(number, format string, args ...any) {
+		c.violations = append(c.violations, Violation{number, fmt.Sprintf(format, args...)})
+	}
+	c.leftovers(add)
+	for _, key := range slices.SortedFunc(maps.Keys(c.sets), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
+		c.converged(c.sets[key], bad, add)
+	}
+	return c.violations[before:]
+}
+
+type adder func(number, format string, args ...any)
+
+// leftovers checks that nothing is left that belongs to a set which is gone.
+func (c *Checker) leftovers(add adder) {
+	c.count("L5")
+	c.count("L6")
+	alive := map[types.UID]bool{"": true}
+	for _, s := range c.sets {
+		alive[s.UID] = true
+	}
+	check := func(o Object) {
+		if !alive[owner(o)] {
+			add("L5", "%T %s is left of a set that is gone", o, o.GetName())
+		}
+	}
+	for _, p := range c.podsNow() {
+		check(p)
+	}
+	for _, s := range c.services {
+		check(s)
+	}
+	for _, r := range c.revisions {
+		check(r)
+	}
+}
+
+// converged checks that a set is what its spec says.
+func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) bool, add adder) {
+	if terminating(s) {
+		add("L1", "set %s is still terminating", s.Name)
+		return
+	}
+	c.count("L1")
+	update := c.updateRevision(s)
+	if update == nil {
+		add("L1", "set %s has no revision of its spec", s.Name)
+		return
+	}
+	stuck := bad(&update.Content)
+	groups := groupsOf(c.podsNow(), s.UID)
+	partition := int32(0)
+	if cfg := s.Spec.RolloutStrategy.RollingUpdateConfiguration; cfg != nil && cfg.Partition != nil {
+		partition = *cfg.Partition
+	}
+	ready, updated, onTheWay := int32(0), int32(0), false
+	for index := range replicas(s) {
+		mates := groups[index]
+		if whollyReady(mates) {
+			ready++
+		} else if !stuck {
+			add("L1", "group %d of %s is not Ready at rest: %s", index, s.Name, describe(mates))
+		} else {
+			onTheWay = true
+		}
+		if len(mates) == 0 {
+			continue
+		}
+		if revisionOf(mates[0]) == update.Key {
+			if len(mates) == size(mates) {
+				updated++
+			}
+		} else if index >= partition && !stuck {
+			add("L1", "group %d of %s has revision %s, not %s", index, s.Name, revisionOf(mates[0]), update.Key)
+		}
+	}
+	_, surge := budget(s)
+	for index := range groups {
+		if index >= replicas(s)+surge || index >= replicas(s) && !stuck {
+			add("L1", "group %d of %s is left over", index, s.Name)
+		}
+	}
+	if !stuck {
+		c.recount(s, ready, updated, add)
+	}
+	if !onTheWay {
+		c.restingStatus(s, add)
+	}
+	c.restingServices(s, groups, add)
+}
+
+// recount compares the numbers of the status with the objects.
+func (c *Checker) recount(s *v1.LeaderWorkerSet, ready, updated int32, add adder) {
+	exist := int32(0)
+	for index := range replicas(s) {
+		if p := c.pods[types.NamespacedName{Namespace: s.Namespace, Name: topology.LeaderName(s.Name, index)}]; p != nil && owner(p) == s.UID {
+			exist++
+		}
+	}
+	got, want := [3]int32{s.Status.Replicas, s.Status.ReadyReplicas, s.Status.UpdatedReplicas}, [3]int32{exist, ready, updated}
+	if got != want {
+		add("S17", "status of %s says %v groups exist, are ready, are updated; there are %v", s.Name, got, want)
+	}
+	if s.Status.ObservedGeneration != s.Generation {
+		add("S17", "status of %s is of generation %d, not %d", s.Name, s.Status.ObservedGeneration, s.Generation)
+	}
+}
+
+// restingStatus checks what the status of a set says when all is done.
+func (c *Checker) restingStatus(s *v1.LeaderWorkerSet, add adder) {
+	if len(s.Status.Recycling) > 0 {
+		add("L1", "teardowns are still on record for %s: %v", s.Name, s.Status.Recycling)
+	}
+	if !meta.IsStatusConditionTrue(s.Status.Conditions, v1.ConditionAvailable) {
+		add("S17", "set %s has come to rest and is not Available: %+v", s.Name, s.Status.Conditions)
+	}
+	for _, kind := range []string{v1.ConditionProgressing, v1.ConditionUpdateInProgress, v1.ConditionDegraded, v1.ConditionReconciling} {
+		if meta.IsStatusConditionTrue(s.Status.Conditions, kind) {
+			add("S17", "set %s has come to rest and is %s", s.Name, kind)
+		}
+	}
+}
+
+// restingServices checks that each group has the Service its pods name, and that
+// none is left.
+func (c *Checker) restingServices(s *v1.LeaderWorkerSet, groups map[int32][]*corev1.Pod, add adder) {
+	need := map[string]bool{}
+	if update := c.updateRevision(s); update != nil && subdomain(update) == v1.SubdomainShared {
+		need[s.Name] = true
+	}
+	for _, mates := range groups {
+		for _, p := range mates {
+			need[p.Spec.Subdomain] = true
+		}
+	}
+	for name := range need {
+		service := c.services[types.NamespacedName{Namespace: s.Namespace, Name: name}]
+		if service == nil || owner(service) != s.UID {
+			add("L1", "service %s of %s is missing", name, s.Name)
+		}
+	}
+	for _, service := range c.services {
+		if owner(service) == s.UID && !need[service.Name] {
+			add("L1", "service %s of %s is left over", service.Name, s.Name)
+		}
+	}
+}
+
+func subdomain(r *revision.Revision) v1.SubdomainPolicy {
+	if r.Network.SubdomainPolicy == nil {
+		return v1.SubdomainShared
+	}
+	return *r.Network.SubdomainPolicy
+}
+
+// updateRevision is the stored revision of the present spec.
+func (c *Checker) updateRevision(s *v1.LeaderWorkerSet) *revision.Revision {
+	objects := c.ownedRevisions(s)
+	history, _ := revision.NewHistory(objects)
+	return history.Find(revision.FromSet(s))
+}
+
+func (c *Checker) ownedRevisions(s *v1.LeaderWorkerSet) []*appsv1.ControllerRevision {
+	var out []*appsv1.ControllerRevision
+	for _, r := range c.revisions {
+		if owner(r) == s.UID {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// describe is a group in a few words.
+func describe(mates []*corev1.Pod) string {
+	if len(mates) == 0 {
+		return "no pods"
+	}
+	var out []string
+	for _, p := range mates {
+		state := "not Ready"
+		switch {
+		case terminating(p):
+			state = "terminating"
+		case isReady(p):
+			state = "Ready"
+		}
+		out = append(out, fmt.Sprintf("%s is %s (%s, incarnation %d, revision %s)", p.Name, state, p.Status.Phase, incarnation(p), revisionOf(p)))
+	}
+	return strings.Join(out, ", ")
+}
