@@ -9,6 +9,7 @@
 //	adopt.go       adoption of pods and services without a controller
 //	revisions.go   the revisions that the present sync works with
 //	execute.go     carrying out a plan: order, parallelism, what an error stops
+//	parallel.go    how many requests are under way at a time
 //	names.go       names that something else holds; release of pods
 //	status.go      the status as a function of what is known
 //	statuswrite.go when and how it is written

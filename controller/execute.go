@@ -56,79 +56,12 @@ func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan,
 			errs = append(errs, fmt.Errorf("%s: %w", what, err))
 		}
 	}
-	note("deleting pods", x.each(len(plan.Delete), func(i int) error { return x.deletePod(ctx, plan.Delete[i]) }))
-	note("deleting services", x.each(len(plan.DeleteServices), func(i int) error { return x.deleteService(ctx, plan.DeleteServices[i]) }))
-	note("creating services", x.each(len(plan.CreateServices), func(i int) error { return x.createService(ctx, plan.CreateServices[i]) }))
+	note("deleting pods", x.each(&pace{}, len(plan.Delete), func(i int) error { return x.deletePod(ctx, plan.Delete[i]) }))
+	note("deleting services", x.each(&pace{}, len(plan.DeleteServices), func(i int) error { return x.deleteService(ctx, plan.DeleteServices[i]) }))
+	note("creating services", x.each(&pace{}, len(plan.CreateServices), func(i int) error { return x.createService(ctx, plan.CreateServices[i]) }))
 	note("creating pods", x.createPods(ctx, plan.Create))
-	note("marking leaders", x.each(len(plan.Mark), func(i int) error { return x.markLeader(ctx, plan.Mark[i]) }))
+	note("marking leaders", x.each(&pace{}, len(plan.Mark), func(i int) error { return x.markLeader(ctx, plan.Mark[i]) }))
 	return errs
-}
-
-// each calls f for 0..n-1, one at a time at first, one more in parallel after
-// each success up to the limit. It starts no more calls after an error, or when
-// the time of the sync is up.
-func (x *execution) each(n int, f func(i int) error) error {
-	if x.InFlight == 1 {
-		return x.inTurn(n, f)
-	}
-	var (
-		mu      sync.Mutex
-		freed   = sync.NewCond(&mu)
-		window  = 1
-		running int
-		first   error
-	)
-	mu.Lock()
-	for i := 0; i < n; i++ {
-		for running >= window && first == nil {
-			freed.Wait()
-		}
-		if first != nil {
-			break
-		}
-		if x.late() {
-			break
-		}
-		running++
-		go func() {
-			err := f(i)
-			mu.Lock()
-			defer mu.Unlock()
-			running--
-			if err == nil {
-				window = min(window+1, x.InFlight)
-			} else if first == nil {
-				first = err
-			}
-			freed.Signal()
-		}()
-	}
-	for running > 0 {
-		freed.Wait()
-	}
-	mu.Unlock()
-	return first
-}
-
-// inTurn is each with one call at a time, in the caller's goroutine.
-func (x *execution) inTurn(n int, f func(i int) error) error {
-	for i := 0; i < n && !x.late(); i++ {
-		if err := f(i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// late says that the time of the sync is up; then there is another one at once.
-func (x *execution) late() bool {
-	if x.Clock.Since(x.start) <= syncTime {
-		return false
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.wait.Again = true
-	return true
 }
 
 func (x *execution) fold(index int32, e group.Event) {
@@ -163,13 +96,36 @@ func (x *execution) deletePod(ctx context.Context, d rollout.Deletion) error {
 	}
 }
 
-// createPods creates what comes first in each group, then the rest of those
-// whose first was accepted.
+// batchPods is how many pods are created together, in whole groups: where there
+// is room for some of them only, as many groups as possible are to be whole.
+const batchPods = 64
+
+// createPods creates the pods of some groups at a time.
 func (x *execution) createPods(ctx context.Context, creations []rollout.Creation) error {
-	type one struct {
-		*rollout.Creation
-		worker int32
+	var p pace
+	for len(creations) > 0 && !x.late() {
+		n, pods := 0, 0
+		for n < len(creations) && pods < batchPods {
+			pods += len(creations[n].Workers)
+			n++
+		}
+		if err := x.createBatch(ctx, &p, creations[:n]); err != nil {
+			return err
+		}
+		creations = creations[n:]
 	}
+	return nil
+}
+
+// one is one pod to be created.
+type one struct {
+	*rollout.Creation
+	worker int32
+}
+
+// createBatch creates what comes first in each group, then the rest of those
+// whose first was accepted.
+func (x *execution) createBatch(ctx context.Context, p *pace, creations []rollout.Creation) error {
 	var verify []*rollout.Creation
 	var leaders, workers []one
 	for i := range creations {
@@ -185,26 +141,10 @@ func (x *execution) createPods(ctx context.Context, creations []rollout.Creation
 			}
 		}
 	}
-	if err := x.each(len(verify), func(i int) error { return x.verifyNames(ctx, verify[i]) }); err != nil {
+	if err := x.each(&pace{}, len(verify), func(i int) error { return x.verifyNames(ctx, verify[i]) }); err != nil {
 		return err
 	}
-	create := func(o one) error {
-		if x.skip(o.Creation) {
-			return nil
-		}
-		err := x.createPod(ctx, o.Creation, o.worker)
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if err != nil {
-			x.failed[o.Index] = true
-			return err
-		}
-		if x.made[o.Index]++; x.made[o.Index] == len(o.Workers) {
-			delete(x.m.held, o.Index)
-		}
-		return nil
-	}
-	first := x.each(len(leaders), func(i int) error { return create(leaders[i]) })
+	first := x.each(p, len(leaders), func(i int) error { return x.create(ctx, leaders[i]) })
 	if first != nil && !errors.Is(first, errRefused) {
 		return first
 	}
@@ -216,10 +156,27 @@ func (x *execution) createPods(ctx context.Context, creations []rollout.Creation
 			ready = append(ready, o)
 		}
 	}
-	if err := x.each(len(ready), func(i int) error { return create(ready[i]) }); err != nil {
+	if err := x.each(p, len(ready), func(i int) error { return x.create(ctx, ready[i]) }); err != nil {
 		return err
 	}
 	return first
+}
+
+func (x *execution) create(ctx context.Context, o one) error {
+	if x.skip(o.Creation) {
+		return nil
+	}
+	err := x.createPod(ctx, o.Creation, o.worker)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err != nil {
+		x.failed[o.Index] = true
+		return err
+	}
+	if x.made[o.Index]++; x.made[o.Index] == len(o.Workers) {
+		delete(x.m.held, o.Index)
+	}
+	return nil
 }
 
 // skip says that the group gets nothing from this plan any more.

@@ -26,7 +26,7 @@ func TestEachCallsAllWithinTheLimit(t *testing.T) {
 	for _, limit := range []int{1, 2, 8} {
 		x := newExecution(limit, clock.RealClock{})
 		var running, most, calls atomic.Int32
-		err := x.each(100, func(int) error {
+		err := x.each(&pace{}, 100, func(int) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(time.Millisecond / 4)
 			running.Add(-1)
@@ -45,14 +45,14 @@ func TestEachStartsSlowly(t *testing.T) {
 	for _, limit := range []int{1, 8} {
 		x := newExecution(limit, clock.RealClock{})
 		var calls atomic.Int32
-		err := x.each(100, func(i int) error { calls.Add(1); return fmt.Errorf("call %d", i) })
+		err := x.each(&pace{}, 100, func(i int) error { calls.Add(1); return fmt.Errorf("call %d", i) })
 		if err == nil || err.Error() != "call 0" || calls.Load() != 1 {
 			t.Errorf("limit %d: err %v after %d calls, want that of the only call", limit, err, calls.Load())
 		}
 	}
 	x := newExecution(8, clock.RealClock{})
 	var calls atomic.Int32
-	err := x.each(1000, func(i int) error {
+	err := x.each(&pace{}, 1000, func(i int) error {
 		calls.Add(1)
 		if i == 20 {
 			return errors.New("twentieth")
@@ -70,7 +70,7 @@ func TestEachEndsWithTheTimeOfTheSync(t *testing.T) {
 		c := testingclock.NewFakeClock(time.Unix(0, 0))
 		x := newExecution(limit, c)
 		var calls atomic.Int32
-		err := x.each(100, func(int) error {
+		err := x.each(&pace{}, 100, func(int) error {
 			if calls.Add(1) == 3 {
 				c.Step(syncTime + time.Second)
 			}

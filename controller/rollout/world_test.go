@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	runs = flag.Int("rollout.runs", 2000, "random runs of the planner against a small world")
+	runs = flag.Int("rollout.runs", 1000, "random runs of the planner against a small world")
 	seed = flag.Uint64("rollout.seed", 0, "run only this seed, and tell its story")
 )
 

@@ -1,0 +1,202 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller"
+	"lws-controller/controller/invariant"
+)
+
+// api is the API server as one controller process reaches it.
+type api struct{ p *Process }
+
+var _ controller.API = api{}
+
+// read makes a request that writes nothing.
+func read[T any](a api, what string, do func(*Server) (T, error)) (T, error) {
+	return send(a, call{what: what}, do)
+}
+
+// send makes a request, if the process lives and no fault comes in the way.
+func send[T any](a api, c call, do func(*Server) (T, error)) (T, error) {
+	var none T
+	a.p.world.meanwhile(a.p)
+	if a.p.dead {
+		return none, errDead
+	}
+	fault := a.p.world.fault(&c)
+	switch fault {
+	case noFault:
+		return do(a.p.world.server)
+	case crashBefore:
+		a.p.dead = true
+		return none, errDead
+	case crashAfter:
+		got, err := do(a.p.world.server)
+		a.p.dead = true
+		return got, err
+	case unanswered:
+		_, _ = do(a.p.world.server)
+	}
+	return none, fault.err(c)
+}
+
+func (a api) by() request { return request{by: invariant.Controller, seen: a.p.seen} }
+
+func (a api) GetSet(_ context.Context, key types.NamespacedName) (*v1.LeaderWorkerSet, error) {
+	return read(a, "get set", func(s *Server) (*v1.LeaderWorkerSet, error) { return get(s.sets, key) })
+}
+
+func (a api) PatchSetStatus(_ context.Context, key types.NamespacedName, patch []byte) (*v1.LeaderWorkerSet, error) {
+	return send(a, call{what: "patch status", write: true}, func(s *Server) (*v1.LeaderWorkerSet, error) {
+		r, err := preconditions(patch, a.by())
+		if err != nil {
+			return nil, err
+		}
+		r.subresource = "status"
+		return update(s, s.sets, key, r, func(o *v1.LeaderWorkerSet) error {
+			patched, err := mergePatched(&statusOnly{Status: o.Status}, patch)
+			if err == nil {
+				o.Status = patched.Status
+			}
+			return err
+		})
+	})
+}
+
+// statusOnly is what the status subresource changes.
+type statusOnly struct {
+	Status v1.LeaderWorkerSetStatus `json:"status"`
+}
+
+func (a api) GetPod(_ context.Context, key types.NamespacedName) (*corev1.Pod, error) {
+	return read(a, "get pod", func(s *Server) (*corev1.Pod, error) { return get(s.pods, key) })
+}
+
+func (a api) CreatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	return send(a, call{what: "create pod", write: true}, func(s *Server) (*corev1.Pod, error) { return create(s, s.pods, pod, a.by()) })
+}
+
+func (a api) PatchPod(_ context.Context, key types.NamespacedName, patch []byte, subresources ...string) (*corev1.Pod, error) {
+	return send(a, call{what: "patch pod", write: true}, func(s *Server) (*corev1.Pod, error) {
+		r, err := preconditions(patch, a.by())
+		if err != nil {
+			return nil, err
+		}
+		if len(subresources) > 0 {
+			r.subresource = subresources[0]
+		}
+		return update(s, s.pods, key, r, func(o *corev1.Pod) error {
+			patched, err := strategicPatched(o, patch)
+			switch {
+			case err != nil:
+				return err
+			case r.subresource == "status":
+				o.Status = patched.Status
+			default:
+				o.ObjectMeta = patched.ObjectMeta
+			}
+			return nil
+		})
+	})
+}
+
+func (a api) DeletePod(_ context.Context, key types.NamespacedName, uid types.UID) error {
+	return a.remove("delete pod", uid, func(s *Server, r request) error { return remove(s, s.pods, key, r) })
+}
+
+func (a api) remove(what string, uid types.UID, do func(*Server, request) error) error {
+	_, err := send(a, call{what: what, write: true}, func(s *Server) (struct{}, error) {
+		r := a.by()
+		r.uid = uid
+		return struct{}{}, do(s, r)
+	})
+	return err
+}
+
+func (a api) GetService(_ context.Context, key types.NamespacedName) (*corev1.Service, error) {
+	return read(a, "get service", func(s *Server) (*corev1.Service, error) { return get(s.services, key) })
+}
+
+func (a api) CreateService(_ context.Context, service *corev1.Service) (*corev1.Service, error) {
+	return send(a, call{what: "create service", write: true}, func(s *Server) (*corev1.Service, error) { return create(s, s.services, service, a.by()) })
+}
+
+func (a api) PatchService(_ context.Context, key types.NamespacedName, patch []byte) (*corev1.Service, error) {
+	return send(a, call{what: "patch service", write: true}, func(s *Server) (*corev1.Service, error) {
+		r, err := preconditions(patch, a.by())
+		if err != nil {
+			return nil, err
+		}
+		return update(s, s.services, key, r, func(o *corev1.Service) error {
+			patched, err := strategicPatched(o, patch)
+			if err == nil {
+				o.ObjectMeta, o.Spec = patched.ObjectMeta, patched.Spec
+			}
+			return err
+		})
+	})
+}
+
+func (a api) DeleteService(_ context.Context, key types.NamespacedName, uid types.UID) error {
+	return a.remove("delete service", uid, func(s *Server, r request) error { return remove(s, s.services, key, r) })
+}
+
+// ControllerRevisions makes api what revision.Store needs.
+func (a api) ControllerRevisions(namespace string) appsv1client.ControllerRevisionInterface {
+	return revisionsAPI{api: a, namespace: namespace}
+}
+
+// revisionsAPI has the methods that revision.Store calls.
+type revisionsAPI struct {
+	appsv1client.ControllerRevisionInterface
+	api       api
+	namespace string
+}
+
+func (a revisionsAPI) List(_ context.Context, o metav1.ListOptions) (*appsv1.ControllerRevisionList, error) {
+	selector, err := labels.Parse(o.LabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("label selector: %w", err)
+	}
+	return read(a.api, "list revisions", func(s *Server) (*appsv1.ControllerRevisionList, error) {
+		list := &appsv1.ControllerRevisionList{}
+		for _, r := range s.revisions.list() {
+			if r.Namespace == a.namespace && selector.Matches(labels.Set(r.Labels)) {
+				list.Items = append(list.Items, *r.DeepCopy())
+			}
+		}
+		return list, nil
+	})
+}
+
+func (a revisionsAPI) Create(_ context.Context, r *appsv1.ControllerRevision, _ metav1.CreateOptions) (*appsv1.ControllerRevision, error) {
+	return send(a.api, call{what: "create revision", write: true}, func(s *Server) (*appsv1.ControllerRevision, error) {
+		return create(s, s.revisions, r, a.api.by())
+	})
+}
+
+func (a revisionsAPI) Patch(_ context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*appsv1.ControllerRevision, error) {
+	return send(a.api, call{what: "patch revision", write: true}, func(s *Server) (*appsv1.ControllerRevision, error) {
+		r, err := preconditions(patch, a.api.by())
+		if err != nil {
+			return nil, err
+		}
+		return update(s, s.revisions, types.NamespacedName{Namespace: a.namespace, Name: name}, r, func(o *appsv1.ControllerRevision) error {
+			patched, err := mergePatched(o, patch)
+			if err == nil {
+				o.ObjectMeta, o.Revision = patched.ObjectMeta, patched.Revision
+			}
+			return err
+		})
+	})
+}

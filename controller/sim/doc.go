@@ -1,0 +1,26 @@
+// Package sim runs the controller in a world of its own, in one goroutine, on
+// virtual time and from a seed: an API server in memory, caches that lag, nodes,
+// a garbage collector, a user who changes his mind, and faults. All of the
+// controller is the production code; only client-go is replaced, at the narrow
+// interfaces that package controller has for that. After each write
+// controller/invariant looks at the true state.
+//
+// Only tests import it. A failing seed is run again with a recorder, which prints
+// what happened and the command that replays it:
+//
+//	go test ./controller/sim -run TestRandom -seed=N
+//	go test ./controller/sim -run TestRandom -runs=100000   (the longer mode)
+//
+//	table.go       objects of one kind and the history of their versions
+//	server.go      the API server: what requests do to objects
+//	patch.go       merge patches
+//	client.go      what the controller asks of the API server, and its faults
+//	informer.go    caches with their own lag
+//	process.go     one controller process: queue, caches, crash and restart
+//	nodes.go       scheduler and kubelets
+//	collector.go   the garbage collector
+//	user.go        the user and a monkey
+//	world.go       all of them together, the clock and the checker
+//	run.go         random runs
+//	exhaustive.go  a fault at every write of a scenario
+package sim
