@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/invariant"
+)
+
+// collectorActs has the garbage collector do one thing, if there is one to do: it
+// deletes what belongs to a set that is gone, and what a set owns that is deleted
+// in the foreground, and lets go of what a set orphans.
+func (w *World) collectorActs() bool {
+	for _, s := range w.server.sets.list() {
+		if s.DeletionTimestamp != nil && w.goOnDeleting(s) {
+			return true
+		}
+	}
+	doomed := func(o metav1.Object) bool {
+		owner := controllerOf(o)
+		if owner == "" || o.GetDeletionTimestamp() != nil {
+			return false
+		}
+		for _, s := range w.server.sets.items {
+			if s.UID == owner {
+				return s.DeletionTimestamp != nil && slices.Contains(s.Finalizers, metav1.FinalizerDeleteDependents)
+			}
+		}
+		return true
+	}
+	return collect(w, w.server.pods, doomed) || collect(w, w.server.services, doomed) || collect(w, w.server.revisions, doomed)
+}
+
+// collect deletes one object that is doomed.
+func collect[T object](w *World, t *table[T], doomed func(metav1.Object) bool) bool {
+	for _, o := range t.list() {
+		if doomed(o) {
+			_ = remove(w.server, t, keyOf(o), request{by: invariant.Collector, uid: o.GetUID()})
+			return true
+		}
+	}
+	return false
+}
+
+// goOnDeleting takes the deletion of a set that a finalizer holds one step on.
+func (w *World) goOnDeleting(s *v1.LeaderWorkerSet) bool {
+	switch {
+	case slices.Contains(s.Finalizers, metav1.FinalizerOrphanDependents):
+		if _, begun := w.orphans[s.UID]; !begun {
+			// It lets go of what it knows of now; what comes later dangles.
+			w.orphans[s.UID] = w.dependents(s.UID)
+		}
+		if rest := w.orphans[s.UID]; len(rest) > 0 {
+			w.orphans[s.UID] = rest[1:]
+			rest[0]()
+			return true
+		}
+		w.dropFinalizer(s, metav1.FinalizerOrphanDependents)
+		return true
+	case slices.Contains(s.Finalizers, metav1.FinalizerDeleteDependents):
+		if len(w.dependents(s.UID)) > 0 {
+			return false
+		}
+		w.dropFinalizer(s, metav1.FinalizerDeleteDependents)
+		return true
+	}
+	return false
+}
+
+// dependents are the objects that a set controls, each as the act of letting go
+// of it.
+func (w *World) dependents(owner types.UID) []func() {
+	return slices.Concat(letGo(w.server, w.server.pods, owner), letGo(w.server, w.server.services, owner), letGo(w.server, w.server.revisions, owner))
+}
+
+func letGo[T object](s *Server, t *table[T], owner types.UID) []func() {
+	var out []func()
+	for _, o := range t.list() {
+		if controllerOf(o) != owner {
+			continue
+		}
+		key, uid := keyOf(o), o.GetUID()
+		out = append(out, func() {
+			_, _ = update(s, t, key, request{by: invariant.Collector, uid: uid}, func(o T) error {
+				o.SetOwnerReferences(slices.DeleteFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner }))
+				return nil
+			})
+		})
+	}
+	return out
+}
+
+func (w *World) dropFinalizer(s *v1.LeaderWorkerSet, finalizer string) {
+	_, _ = update(w.server, w.server.sets, keyOf(s), request{by: invariant.Collector, uid: s.UID}, func(s *v1.LeaderWorkerSet) error {
+		s.Finalizers = slices.DeleteFunc(s.Finalizers, func(f string) bool { return f == finalizer })
+		return nil
+	})
+}
+
+// controllerOf is the UID of the controlling owner, empty without one.
+func controllerOf(o metav1.Object) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
+		return ref.UID
+	}
+	return ""
+}

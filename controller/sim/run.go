@@ -1,0 +1,213 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	v1 "lws-controller/api/v1"
+)
+
+// options are what a run draws at its start: which actors and faults there are,
+// and how often they act. A run in which some are missing goes further into what
+// the others do.
+type options struct {
+	weights map[string]int
+	// changes, monkeys and faults are the ones that there are.
+	changes, monkeys []int
+	faults           []Fault
+	// faulty is how many of 1000 requests go wrong, busy how many of 100 have
+	// something else happen meanwhile.
+	faulty, busy int
+	// coalesce: caches skip states. past: they begin in the past.
+	coalesce, past bool
+	steps          int
+	quota          int
+}
+
+// drawOptions draws the options of a run.
+func (w *World) drawOptions() options {
+	o := options{weights: map[string]int{"deliver": 10, "sync": 10, "nodes": 10, "collector": 3, "clock": 2, "user": 1, "replace": 2},
+		steps: 100 + w.rng.IntN(200)}
+	maybe := func(n int) bool { return w.rng.IntN(n) == 0 }
+	for _, name := range []string{"deliver", "sync", "nodes", "collector", "clock"} {
+		o.weights[name] = 1 + w.rng.IntN(o.weights[name]*2)
+	}
+	if maybe(2) {
+		o.weights["trouble"] = 1
+	}
+	if maybe(2) {
+		o.weights["monkey"] = 1
+	}
+	if maybe(2) {
+		o.weights["crash"] = 1
+	}
+	o.coalesce, o.past = maybe(2), maybe(2)
+	if maybe(2) {
+		o.busy = 5 + w.rng.IntN(30)
+	}
+	if maybe(2) {
+		o.faulty = 5 + w.rng.IntN(100)
+		for _, f := range append(append([]Fault{}, crashes...), failures...) {
+			if maybe(2) {
+				o.faults = append(o.faults, f)
+			}
+		}
+		if len(o.faults) == 0 {
+			o.faulty = 0
+		}
+	}
+	if maybe(8) {
+		o.quota = 3 + w.rng.IntN(6)
+	}
+	o.changes, o.monkeys = w.some(len(changes)), w.some(len(monkeys))
+	return o
+}
+
+// some draws at least one of the numbers below n.
+func (w *World) some(n int) []int {
+	out := []int{w.rng.IntN(n)}
+	for i := range n {
+		if w.rng.IntN(2) == 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// actors in the order in which chance picks them.
+var actors = []string{"deliver", "sync", "nodes", "collector", "clock", "user", "replace", "trouble", "monkey", "crash"}
+
+// Result is how a run went.
+type Result struct {
+	World *World
+	// Steps is how many things happened while faults could.
+	Steps int
+}
+
+// Run makes a random run.
+func Run(seed uint64, told bool) *Result {
+	w := newWorld(seed, told)
+	defer w.end()
+	w.options = w.drawOptions()
+	w.note("options: %+v", w.options)
+	w.server.quota = w.options.quota
+	w.fault, w.meanwhile = w.randomFault, w.randomMeanwhile
+	w.Apply(w.drawSet())
+	w.startProcess(w.behind)
+	r := &Result{World: w}
+	for r.Steps < w.options.steps && len(w.broken) == 0 {
+		w.act(actors)
+		r.Steps++
+	}
+	w.note("no faults from here on")
+	w.server.quota = 0
+	w.cleanUp()
+	if s, exists := w.server.sets.items[theKey]; exists && s.DeletionTimestamp == nil && w.rng.IntN(4) > 0 {
+		w.Edit("the last wish", func(s *v1.LeaderWorkerSet) {
+			image("v1")(s)
+			budget(1, w.rng.Int32N(2), 0)(s)
+		})
+	}
+	if len(w.broken) == 0 && w.settle() {
+		w.atRest()
+	}
+	return r
+}
+
+// act has one actor do something.
+func (w *World) act(among []string) {
+	total := 0
+	for _, name := range among {
+		total += w.options.weights[name]
+	}
+	k := w.rng.IntN(total)
+	for _, name := range among {
+		if k -= w.options.weights[name]; k < 0 {
+			w.actor(name)
+			return
+		}
+	}
+}
+
+func (w *World) actor(name string) {
+	switch name {
+	case "deliver":
+		w.deliverActs()
+	case "sync":
+		if p := w.processes[w.rng.IntN(len(w.processes))]; !p.busy && !p.dead {
+			if due := p.due(); len(due) > 0 {
+				p.sync(due[w.rng.IntN(len(due))])
+			}
+		}
+	case "nodes":
+		w.nodesAct()
+	case "collector":
+		w.collectorActs()
+	case "clock":
+		steps := []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second, 6 * time.Second, time.Minute, 6 * time.Minute}
+		w.clock.Step(steps[w.rng.IntN(len(steps))])
+	case "user":
+		w.userActs()
+	case "replace":
+		w.replaceDead(w.behind)
+	case "trouble":
+		w.troubleActs()
+	case "monkey":
+		w.monkeyActs()
+	case "crash":
+		if p := w.processes[w.rng.IntN(len(w.processes))]; !p.busy && !p.dead {
+			w.note("%s is killed", p.name)
+			w.covered["killed"]++
+			p.dead = true
+		}
+	}
+}
+
+// deliverActs has a cache take in some of what it has not yet seen.
+func (w *World) deliverActs() {
+	p := w.processes[w.rng.IntN(len(w.processes))]
+	if p.dead {
+		return
+	}
+	feeds := p.feeds()
+	w.shuffle(len(feeds), func(i, j int) { feeds[i], feeds[j] = feeds[j], feeds[i] })
+	for _, f := range feeds {
+		lag := f.lag()
+		if lag == 0 {
+			continue
+		}
+		n := 1
+		if w.options.coalesce && w.rng.IntN(4) == 0 {
+			n += w.rng.IntN(lag)
+		}
+		f.deliver(n)
+		return
+	}
+}
+
+// behind is how far in the past a cache begins.
+func (w *World) behind() int {
+	if !w.options.past || w.rng.IntN(2) == 0 {
+		return 0
+	}
+	return w.rng.IntN(30)
+}
+
+// randomFault decides by chance what goes wrong with a request.
+func (w *World) randomFault(c *call) Fault {
+	if w.rng.IntN(1000) >= w.options.faulty {
+		return noFault
+	}
+	f := w.options.faults[w.rng.IntN(len(w.options.faults))]
+	w.faults++
+	w.covered[fmt.Sprintf("%s: %s", c.what, f)]++
+	w.note("fault: %s: %s", c.what, f)
+	return f
+}
+
+// randomMeanwhile has others act while a request is under way.
+func (w *World) randomMeanwhile(*Process) {
+	if w.rng.IntN(100) < w.options.busy {
+		w.act([]string{"deliver", "nodes", "collector", "clock", "user", "trouble", "monkey"})
+	}
+}

@@ -1,0 +1,232 @@
+package sim
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/invariant"
+	"lws-controller/topology"
+)
+
+// theKey is the set of a run.
+var theKey = types.NamespacedName{Namespace: "ns", Name: "a"}
+
+// newSet is a set as the API server stores it, with all defaults.
+func newSet(replicas, size int32, change ...func(*v1.LeaderWorkerSet)) *v1.LeaderWorkerSet {
+	zero, shared := int32(0), v1.SubdomainShared
+	s := &v1.LeaderWorkerSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1.SchemeGroupVersion.String(), Kind: v1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: theKey.Namespace, Name: theKey.Name},
+		Spec: v1.LeaderWorkerSetSpec{
+			Replicas:      &replicas,
+			StartupPolicy: v1.LeaderCreatedStartupPolicy,
+			LeaderWorkerTemplate: v1.LeaderWorkerTemplate{
+				Size:          &size,
+				RestartPolicy: v1.RecreateGroupOnPodRestart,
+				WorkerTemplate: corev1.PodTemplateSpec{
+					Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "v1"}}},
+				},
+			},
+			RolloutStrategy: v1.RolloutStrategy{Type: v1.RollingUpdateStrategyType, RollingUpdateConfiguration: &v1.RollingUpdateConfiguration{
+				Partition: &zero, MaxUnavailable: intstr.FromInt32(1), MaxSurge: intstr.FromInt32(0)}},
+			NetworkConfig: &v1.NetworkConfig{SubdomainPolicy: &shared},
+		},
+	}
+	for _, c := range change {
+		c(s)
+	}
+	return s
+}
+
+// Apply creates a set, as a user does.
+func (w *World) Apply(s *v1.LeaderWorkerSet) {
+	w.note("user creates the set: %s", describeSpec(s))
+	_, _ = create(w.server, w.server.sets, s, request{by: invariant.User})
+}
+
+// Edit changes the spec of the set.
+func (w *World) Edit(what string, f func(*v1.LeaderWorkerSet)) {
+	w.note("user: %s", what)
+	_, _ = update(w.server, w.server.sets, theKey, request{by: invariant.User}, func(s *v1.LeaderWorkerSet) error {
+		f(s)
+		s.Generation++
+		return nil
+	})
+}
+
+// DeleteSet deletes the set.
+func (w *World) DeleteSet(how metav1.DeletionPropagation) {
+	w.note("user deletes the set, %s", how)
+	_ = remove(w.server, w.server.sets, theKey, request{by: invariant.User, propagation: how})
+}
+
+// DeletePod deletes a pod, as a person does.
+func (w *World) DeletePod(name string) {
+	w.note("user deletes pod %s", name)
+	_ = remove(w.server, w.server.pods, types.NamespacedName{Namespace: theKey.Namespace, Name: name}, request{by: invariant.User})
+}
+
+func scale(n int32) func(*v1.LeaderWorkerSet) {
+	return func(s *v1.LeaderWorkerSet) { s.Spec.Replicas = &n }
+}
+
+func image(name string) func(*v1.LeaderWorkerSet) {
+	return func(s *v1.LeaderWorkerSet) {
+		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image = name
+	}
+}
+
+func resize(n int32) func(*v1.LeaderWorkerSet) {
+	return func(s *v1.LeaderWorkerSet) { s.Spec.LeaderWorkerTemplate.Size = &n }
+}
+
+func startup(p v1.StartupPolicyType) func(*v1.LeaderWorkerSet) {
+	return func(s *v1.LeaderWorkerSet) { s.Spec.StartupPolicy = p }
+}
+
+func restartPolicy(p v1.RestartPolicyType) func(*v1.LeaderWorkerSet) {
+	return func(s *v1.LeaderWorkerSet) { s.Spec.LeaderWorkerTemplate.RestartPolicy = p }
+}
+
+func subdomain(p v1.SubdomainPolicy) func(*v1.LeaderWorkerSet) {
+	return func(s *v1.LeaderWorkerSet) { s.Spec.NetworkConfig = &v1.NetworkConfig{SubdomainPolicy: &p} }
+}
+
+func budget(unavailable, surge, partition int32) func(*v1.LeaderWorkerSet) {
+	return func(s *v1.LeaderWorkerSet) {
+		s.Spec.RolloutStrategy.RollingUpdateConfiguration = &v1.RollingUpdateConfiguration{
+			Partition: &partition, MaxUnavailable: intstr.FromInt32(unavailable), MaxSurge: intstr.FromInt32(surge)}
+	}
+}
+
+// changes are what a user may do to a set that exists.
+var changes = []struct {
+	name string
+	do   func(w *World)
+}{
+	{"scale", func(w *World) { w.Edit(w.draw("scale to", 5, scale)) }},
+	{"image", func(w *World) {
+		name := []string{"v1", "v2", "v3", badImage}[w.rng.IntN(4)]
+		w.Edit("image "+name, image(name))
+	}},
+	{"size", func(w *World) {
+		w.Edit(w.draw("size", 3, func(n int32) func(*v1.LeaderWorkerSet) { return resize(n + 1) }))
+	}},
+	{"budget", func(w *World) {
+		surge := w.rng.Int32N(3)
+		unavailable := w.rng.Int32N(3)
+		if surge == 0 {
+			unavailable = max(1, unavailable)
+		}
+		w.Edit("budget", budget(unavailable, surge, w.rng.Int32N(3)*w.rng.Int32N(2)))
+	}},
+	{"startup policy", func(w *World) {
+		w.Edit("startup policy", startup([]v1.StartupPolicyType{v1.LeaderCreatedStartupPolicy, v1.LeaderReadyStartupPolicy}[w.rng.IntN(2)]))
+	}},
+	{"subdomain policy", func(w *World) {
+		w.Edit("subdomain policy", subdomain([]v1.SubdomainPolicy{v1.SubdomainShared, v1.SubdomainUniquePerReplica}[w.rng.IntN(2)]))
+	}},
+	{"restart policy", func(w *World) {
+		w.Edit("restart policy", restartPolicy([]v1.RestartPolicyType{v1.RecreateGroupOnPodRestart, v1.RecreateGroupAfterStart, v1.NoneRestartPolicy}[w.rng.IntN(3)]))
+	}},
+	{"delete", func(w *World) {
+		w.DeleteSet([]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}[w.rng.IntN(3)])
+	}},
+}
+
+// draw makes an edit with a number drawn below n.
+func (w *World) draw(what string, n int32, f func(int32) func(*v1.LeaderWorkerSet)) (string, func(*v1.LeaderWorkerSet)) {
+	k := w.rng.Int32N(n)
+	return what + " " + string(rune('0'+k)), f(k)
+}
+
+// userActs has the user do something: make the set if there is none, else change
+// or delete it.
+func (w *World) userActs() bool {
+	s, exists := w.server.sets.items[theKey]
+	if !exists {
+		w.Apply(w.drawSet())
+		return true
+	}
+	if s.DeletionTimestamp != nil {
+		return false
+	}
+	c := w.options.changes[w.rng.IntN(len(w.options.changes))]
+	w.covered["user "+changes[c].name]++
+	changes[c].do(w)
+	return true
+}
+
+// drawSet is a set with drawn options.
+func (w *World) drawSet() *v1.LeaderWorkerSet {
+	s := newSet(1+w.rng.Int32N(4), 1+w.rng.Int32N(4))
+	if w.rng.IntN(3) == 0 {
+		startup(v1.LeaderReadyStartupPolicy)(s)
+	}
+	if w.rng.IntN(3) == 0 {
+		subdomain(v1.SubdomainUniquePerReplica)(s)
+	}
+	if w.rng.IntN(4) == 0 {
+		restartPolicy([]v1.RestartPolicyType{v1.RecreateGroupAfterStart, v1.NoneRestartPolicy}[w.rng.IntN(2)])(s)
+	}
+	if w.rng.IntN(3) == 0 {
+		budget(w.rng.Int32N(2), 1+w.rng.Int32N(2), 0)(s)
+	}
+	return s
+}
+
+// monkeys are what a careless person does to objects that are not his.
+var monkeys = []struct {
+	name string
+	do   func(w *World, p *corev1.Pod)
+}{
+	{"delete pod", func(w *World, p *corev1.Pod) { w.DeletePod(p.Name) }},
+	{"strip label", func(w *World, p *corev1.Pod) {
+		w.note("monkey strips the label of %s", p.Name)
+		w.podUpdate(p, invariant.User, func(p *corev1.Pod) { delete(p.Labels, v1.LabelName) })
+	}},
+	{"delete service", func(w *World, _ *corev1.Pod) {
+		for _, s := range w.server.services.list() {
+			w.note("monkey deletes service %s", s.Name)
+			_ = remove(w.server, w.server.services, keyOf(s), request{by: invariant.User})
+			return
+		}
+	}},
+	{"squat", func(w *World, p *corev1.Pod) {
+		name := topology.PodName(theKey.Name, w.rng.Int32N(4), w.rng.Int32N(3))
+		w.note("monkey creates a pod %s of its own", name)
+		_, _ = create(w.server, w.server.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: theKey.Namespace, Name: name},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}, request{by: invariant.User})
+	}},
+	{"copy labels", func(w *World, p *corev1.Pod) {
+		labels := map[string]string{v1.LabelName: theKey.Name}
+		w.note("monkey creates a stray pod with the set's label")
+		_, _ = create(w.server, w.server.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: theKey.Namespace, Name: "stray", Labels: labels},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}, request{by: invariant.User})
+	}},
+}
+
+// monkeyActs has the monkey do something.
+func (w *World) monkeyActs() bool {
+	pods := w.server.pods.list()
+	if len(pods) == 0 {
+		return false
+	}
+	m := monkeys[w.options.monkeys[w.rng.IntN(len(w.options.monkeys))]]
+	w.covered["monkey "+m.name]++
+	m.do(w, pods[w.rng.IntN(len(pods))])
+	return true
+}
+
+// cleanUp removes what the monkey left: pods that nobody controls and that are
+// not what an orphaning deletion left behind.
+func (w *World) cleanUp() {
+	for _, p := range w.server.pods.list() {
+		if p.Labels[v1.LabelGroupKey] == "" || p.Labels[v1.LabelName] == "" {
+			_ = remove(w.server, w.server.pods, keyOf(p), request{by: invariant.User, uid: p.UID})
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/invariant"
+	"lws-controller/revision"
+)
+
+// epoch is when every world begins.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// World is one cluster with all that happens in it.
+type World struct {
+	clock     *testingclock.FakeClock
+	server    *Server
+	checker   *invariant.Checker
+	rng       *rand.Rand
+	options   options
+	processes []*Process
+	// orphans are what the collector has yet to let go of, by the UID of the set.
+	orphans map[types.UID][]func()
+
+	// fault decides what goes wrong with a request, meanwhile what others do
+	// while it is under way.
+	fault     func(*call) Fault
+	meanwhile func(*Process)
+
+	// story is what happened, if it is recorded.
+	story []string
+	// told: the story is recorded.
+	told bool
+
+	syncs, writes, faults int
+	started               int
+	// tally is how often each object was created and deleted by the controller.
+	tally map[string]int
+	// covered is how often each thing happened.
+	covered map[string]int
+	broken  []invariant.Violation
+}
+
+// newWorld is an empty world without faults.
+func newWorld(seed uint64, told bool) *World {
+	w := &World{
+		clock:     testingclock.NewFakeClock(epoch),
+		checker:   invariant.New(),
+		rng:       rand.New(rand.NewPCG(seed, 0)),
+		orphans:   map[types.UID][]func(){},
+		told:      told,
+		tally:     map[string]int{},
+		covered:   map[string]int{},
+		fault:     func(*call) Fault { return noFault },
+		meanwhile: func(*Process) {},
+	}
+	w.server = NewServer(w.clock, w.observe)
+	return w
+}
+
+// observe is told of every accepted request.
+func (w *World) observe(c *invariant.Change, version int64) {
+	if c.By == invariant.Controller {
+		w.writes++
+		if o := nameOf(c); c.Verb != invariant.Update {
+			w.tally[string(c.Verb)+" "+o]++
+		}
+	}
+	w.note("%s", describeChange(c, version))
+	for _, v := range w.checker.Observe(c, version) {
+		w.breach(v)
+	}
+}
+
+func (w *World) breach(v invariant.Violation) {
+	w.note("VIOLATION %s", v)
+	w.broken = append(w.broken, v)
+}
+
+// note adds a line to the story.
+func (w *World) note(format string, args ...any) {
+	if w.told {
+		w.story = append(w.story, fmt.Sprintf("%9.3fs ", w.clock.Since(epoch).Seconds())+fmt.Sprintf(format, args...))
+	}
+}
+
+func (w *World) shuffle(n int, swap func(i, j int)) { w.rng.Shuffle(n, swap) }
+
+// startProcess starts a controller process.
+func (w *World) startProcess(behind func() int) *Process {
+	w.started++
+	p := w.newProcess(fmt.Sprintf("controller-%d", w.started), behind)
+	w.note("%s has started", p.name)
+	w.processes = append(w.processes, p)
+	return p
+}
+
+func upToDate() int { return 0 }
+
+// replaceDead buries the processes that have crashed and starts others.
+func (w *World) replaceDead(behind func() int) bool {
+	for i, p := range w.processes {
+		if p.dead && !p.busy {
+			p.stop()
+			w.processes = append(w.processes[:i:i], w.processes[i+1:]...)
+			w.startProcess(behind)
+			return true
+		}
+	}
+	return false
+}
+
+// end stops all processes.
+func (w *World) end() {
+	for _, p := range w.processes {
+		p.stop()
+	}
+}
+
+const (
+	// settleTime is how long after the last fault everything must have come to
+	// rest: backoffs of 5 minutes and restart counts that are kept for 10.
+	settleTime = time.Hour
+	// settleSyncs is how many syncs may be needed for that.
+	settleSyncs = 3000
+)
+
+// settle lets everything happen that is to happen, without faults, until nothing
+// is left and no process asks to be woken. It reports whether that came about.
+func (w *World) settle() bool {
+	w.fault = func(*call) Fault { return noFault }
+	w.meanwhile = func(*Process) {}
+	until, syncs := w.clock.Now().Add(settleTime), w.syncs
+	for {
+		if w.calm() {
+			continue
+		}
+		next := time.Time{}
+		for _, p := range w.processes {
+			if t := p.next(); !t.IsZero() && (next.IsZero() || t.Before(next)) {
+				next = t
+			}
+		}
+		switch {
+		case next.IsZero():
+			return true
+		case next.After(until):
+			w.breach(invariant.Violation{Invariant: "L1", Message: fmt.Sprintf("not at rest %s after the last fault", settleTime)})
+			return false
+		case w.syncs-syncs > settleSyncs:
+			w.breach(invariant.Violation{Invariant: "S16", Message: fmt.Sprintf("%d syncs after the last fault, and still not at rest", settleSyncs)})
+			return false
+		}
+		w.clock.SetTime(later(next, w.clock.Now().Add(time.Millisecond)))
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// calm does the next thing that needs no time to pass, if there is one.
+func (w *World) calm() bool {
+	if w.replaceDead(upToDate) {
+		return true
+	}
+	for _, p := range w.processes {
+		if p.deliverAll() {
+			return true
+		}
+		if due := p.due(); len(due) > 0 {
+			p.sync(due[0])
+			// Without this a loop of syncs would stop the time.
+			w.clock.Step(time.Millisecond)
+			return w.syncs < 1<<20
+		}
+	}
+	return w.nodesAct() || w.collectorActs()
+}
+
+// atRest checks what must hold at rest, and that rest costs nothing: neither a
+// minute, nor another look at everything, nor a restart writes anything.
+func (w *World) atRest() {
+	for _, v := range w.checker.AtRest(isBad) {
+		w.breach(v)
+	}
+	writes := w.writes
+	for _, p := range w.processes {
+		for key := range p.sets.items {
+			p.Touch(key)
+		}
+	}
+	w.clock.Step(time.Minute)
+	w.settle()
+	if w.writes != writes {
+		w.breach(invariant.Violation{Invariant: "S16", Message: fmt.Sprintf("%d writes for another look at a set at rest", w.writes-writes)})
+		writes = w.writes
+	}
+	for _, p := range w.processes {
+		p.dead = true
+	}
+	w.settle()
+	if w.writes != writes {
+		w.breach(invariant.Violation{Invariant: "S16", Message: fmt.Sprintf("%d writes after a restart at rest", w.writes-writes)})
+	}
+}
+
+// isBad says that pods of this revision can never become Ready.
+func isBad(c *revision.Content) bool {
+	return c.Template.WorkerTemplate.Spec.Containers[0].Image == badImage
+}
+
+func (p *Process) deliverAll() bool {
+	if p.dead {
+		return false
+	}
+	some := false
+	for _, f := range p.feeds() {
+		for f.lag() > 0 {
+			f.deliver(1)
+			some = true
+		}
+	}
+	return some
+}
+
+// follower is a feed of any kind.
+type follower interface {
+	lag() int
+	deliver(n int)
+}
+
+func (p *Process) feeds() []follower {
+	return []follower{p.sets, p.pods, p.services, p.revisions}
+}
+
+func nameOf(c *invariant.Change) string {
+	o := c.After
+	if o == nil {
+		o = c.Before
+	}
+	return kindOf(o) + " " + o.GetName()
+}
+
+func kindOf(o invariant.Object) string {
+	switch o.(type) {
+	case *v1.LeaderWorkerSet:
+		return "set"
+	case *corev1.Pod:
+		return "pod"
+	case *corev1.Service:
+		return "service"
+	case *appsv1.ControllerRevision:
+		return "revision"
+	}
+	return fmt.Sprintf("%T", o)
+}
+
+// describeChange is a line of the story.
+func describeChange(c *invariant.Change, version int64) string {
+	what := ""
+	switch o := c.After.(type) {
+	case nil:
+		what = "gone"
+	case *corev1.Pod:
+		what = fmt.Sprintf("incarnation %s revision %s %s ready %t", o.Annotations[v1.AnnotationIncarnation], o.Labels[v1.LabelRevision], o.Status.Phase, ready(o))
+		if o.DeletionTimestamp != nil {
+			what += " terminating"
+		}
+		if len(o.Status.ContainerStatuses) > 0 && o.Status.ContainerStatuses[0].RestartCount > 0 {
+			what += " restarted"
+		}
+	case *v1.LeaderWorkerSet:
+		s := &o.Status
+		what = fmt.Sprintf("%s; status: generation %d, groups %d ready %d updated %d established %d, update %s current %s", describeSpec(o),
+			s.ObservedGeneration, s.Replicas, s.ReadyReplicas, s.UpdatedReplicas, s.EstablishedReplicas, s.UpdateRevision, s.CurrentRevision)
+		for _, e := range s.Recycling {
+			what += fmt.Sprintf(" recycling{%d.%d %s %s}", e.Index, e.Incarnation, e.Cause, e.Revision)
+		}
+		for _, r := range s.GroupRestarts {
+			what += fmt.Sprintf(" restarts{%d %s %d}", r.Index, r.Revision, r.Count)
+		}
+		for _, cond := range s.Conditions {
+			if cond.Status == "True" {
+				what += " " + cond.Type
+			}
+		}
+	case *appsv1.ControllerRevision:
+		what = fmt.Sprintf("number %d", o.Revision)
+	}
+	if c.Before == c.After {
+		what = "unchanged"
+	}
+	return fmt.Sprintf("%-10s %s %s %s @%d: %s", c.By, c.Verb, nameOf(c), c.Subresource, version, what)
+}
+
+func describeSpec(s *v1.LeaderWorkerSet) string {
+	t, r := &s.Spec.LeaderWorkerTemplate, s.Spec.RolloutStrategy.RollingUpdateConfiguration
+	parts := []string{
+		fmt.Sprintf("uid %s generation %d: %d groups of %d", s.UID, s.Generation, *s.Spec.Replicas, *t.Size),
+		string(s.Spec.StartupPolicy), string(t.RestartPolicy), string(*s.Spec.NetworkConfig.SubdomainPolicy),
+		"image " + t.WorkerTemplate.Spec.Containers[0].Image,
+		fmt.Sprintf("unavailable %s surge %s partition %d", r.MaxUnavailable.String(), r.MaxSurge.String(), *r.Partition),
+	}
+	if s.DeletionTimestamp != nil {
+		parts = append(parts, fmt.Sprint("terminating ", s.Finalizers))
+	}
+	return strings.Join(parts, ", ")
+}
