@@ -47,8 +47,11 @@ func (x *execution) waitForName(index int32, kind, name string) error {
 }
 
 // release gives up a pod that no longer carries the set's label, and waits for
-// its name.
+// its name. One that is going anyway is only waited for.
 func (x *execution) release(ctx context.Context, index int32, pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		return x.hold(index, reasonNameTaken, fmt.Sprintf("pod %s is being deleted", pod.Name))
+	}
 	patch := mustJSON(map[string]any{"metadata": map[string]any{
 		"uid":             pod.UID,
 		"resourceVersion": pod.ResourceVersion,

@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"lws-controller/informers"
@@ -86,6 +85,16 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 		}
 	}
 	found := history.Find(content)
+	if found == nil {
+		// A cache that lags must not lead to a second revision of the same meaning.
+		listed, err := c.Revisions.List(ctx, m.set)
+		if err != nil {
+			return err
+		}
+		objects, changed = listed, true
+		history, _ = revision.NewHistory(objects)
+		found = history.Find(content)
+	}
 	switch {
 	case found == nil:
 		made, err := c.createRevision(ctx, m, history, content)
@@ -113,24 +122,13 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 	return nil
 }
 
-// createRevision stores a revision for the content. If its name is taken, the
-// cache may be behind: then the history is read live once.
+// createRevision stores a revision for the content, which the history lacks.
 func (c *Controller) createRevision(ctx context.Context, m *memory, history *revision.History, content *revision.Content) (*revision.Revision, error) {
 	fresh, err := history.New(m.set, content)
 	if err != nil {
 		return nil, err
 	}
 	made, err := c.Revisions.Create(ctx, fresh)
-	if apierrors.IsAlreadyExists(err) {
-		objects, listErr := c.Revisions.List(ctx, m.set)
-		if listErr != nil {
-			return nil, listErr
-		}
-		current, _ := revision.NewHistory(objects)
-		if made = current.Find(content); made != nil {
-			return made, nil
-		}
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -115,8 +115,8 @@ func S8(c *Checker, ch *Change) string {
 	return ""
 }
 
-// S9: a new incarnation is built at the revision that its teardown recorded, and
-// a group below the partition at the one it had.
+// S9: a group that failed is built again at the revision that its teardown
+// recorded, which is the one it had.
 func S9(c *Checker, ch *Change) string {
 	p, at, ok := createdPod(ch)
 	if !ok {
@@ -130,8 +130,12 @@ func S9(c *Checker, ch *Change) string {
 		if e.Index != at.group || e.Incarnation+1 != incarnation(p) || c.revision(at, e.Revision) == nil {
 			continue
 		}
+		// Updates, and groups that are wanted again, go to what the spec says now.
+		if e.Cause != v1.RecycleFailure {
+			continue
+		}
 		c.count("S9")
-		if e.Cause != v1.RecycleUpdate && revisionOf(p) != e.Revision {
+		if revisionOf(p) != e.Revision {
 			return fmt.Sprintf("pod %s created at revision %s, its teardown recorded %s", p.Name, revisionOf(p), e.Revision)
 		}
 	}
