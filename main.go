@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -101,12 +102,18 @@ differently from what was recorded, it says so and exits with status 1.`,
 			}
 			defer file.Close()
 			sum, err := replay.Run(file, cmd.OutOrStdout(), o)
+			if err != nil {
+				return err
+			}
+			if sum.Shown == 0 {
+				return fmt.Errorf("the journal has nothing of %s", cmp.Or(only, "any set"))
+			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d lines: %d events, %d transitions, %d plans; %d differences\n",
 				sum.Lines, sum.Events, sum.Transitions, sum.Plans, sum.Differences)
-			if err == nil && sum.Differences > 0 {
-				err = replay.ErrDifferent
+			if sum.Differences > 0 {
+				return replay.ErrDifferent
 			}
-			return err
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&only, "group", "", "print only `namespace/set[/group]`")

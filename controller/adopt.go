@@ -51,16 +51,24 @@ func (l *liveSet) check(ctx context.Context) error {
 // deleted with its dependents orphaned.
 func (c *Controller) adopt(ctx context.Context, m *memory, now time.Time) error {
 	live := c.liveSet(m)
+	adopted, example := 0, ""
 	for _, t := range m.groups {
 		if t.stale {
 			t.view = t.state.View(m.set.UID, m.sizes())
 			t.stale = false
 		}
 		for _, orphan := range t.view.Orphans {
-			if err := c.adoptPod(ctx, m, t, orphan, live, now); err != nil {
+			done, err := c.adoptPod(ctx, m, t, orphan, live, now)
+			if err != nil {
 				return err
 			}
+			if done {
+				adopted, example = adopted+1, orphan.Name
+			}
 		}
+	}
+	if adopted > 0 {
+		c.event(m, nil, corev1.EventTypeNormal, "AdoptedPods", "AdoptPods", "Adopted pods without a controller: %d, such as %s", adopted, example)
 	}
 	for _, service := range c.Cache.Services(m.key) {
 		if metav1.GetControllerOfNoCopy(service) == nil && service.DeletionTimestamp == nil && m.serviceFits(service) {
@@ -77,33 +85,32 @@ func (c *Controller) adopt(ctx context.Context, m *memory, now time.Time) error 
 
 // adoptPod adopts a pod whose name, labels and revision fit, and that is of the
 // incarnation of the pods that its group has already.
-func (c *Controller) adoptPod(ctx context.Context, m *memory, t *tracked, orphan *group.Pod, live *liveSet, now time.Time) error {
+func (c *Controller) adoptPod(ctx context.Context, m *memory, t *tracked, orphan *group.Pod, live *liveSet, now time.Time) (bool, error) {
 	key := types.NamespacedName{Namespace: m.key.Namespace, Name: orphan.Name}
 	pod, exists := c.Cache.Pod(key)
-	if !exists || pod.UID != orphan.UID || m.history.ByKey(orphan.Revision) == nil {
-		return nil
+	if !exists || pod.UID != orphan.UID || pod.DeletionTimestamp != nil || m.history.ByKey(orphan.Revision) == nil {
+		return false, nil
 	}
 	if topology.Fits(pod, m.set, orphan.Revision) != nil {
-		return nil
+		return false, nil
 	}
 	v := t.state.View(m.set.UID, nil)
 	if v.HasPods && (v.Revision != orphan.Revision || v.Incarnation != orphan.Incarnation) {
-		return nil
+		return false, nil
 	}
 	if err := live.check(ctx); err != nil {
-		return err
+		return false, err
 	}
 	patched, err := c.API.PatchPod(ctx, key, m.adoption(&pod.ObjectMeta))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it has changed: the news about it will bring us back
+		return false, nil // it has changed: the news about it will bring us back
 	}
 	if err != nil {
-		return fmt.Errorf("pod %s: %w", orphan.Name, err)
+		return false, fmt.Errorf("pod %s: %w", orphan.Name, err)
 	}
 	c.fold(m, t.state.Index, group.Accepted(group.ObservePod(patched, orphan.Worker), "adopted"), now)
 	t.stale = true
-	c.event(m, patched, corev1.EventTypeNormal, "AdoptedPod", "AdoptPod", "Adopted pod %s of group %d", orphan.Name, t.state.Index)
-	return nil
+	return true, nil
 }
 
 func (c *Controller) adoptService(ctx context.Context, m *memory, service *corev1.Service) error {

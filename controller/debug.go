@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"lws-controller/controller/group"
+	"lws-controller/controller/rollout"
 )
 
 // DebugSet is what /debug/groups shows of one set.
@@ -17,23 +20,27 @@ type DebugSet struct {
 
 // DebugGroup is one group with its phase and what lately happened to it.
 type DebugGroup struct {
-	Index       int32          `json:"index"`
-	Phase       group.Phase    `json:"phase"`
-	Since       time.Time      `json:"since"`
-	Revision    string         `json:"revision,omitempty"`
-	Incarnation int64          `json:"incarnation"`
-	Size        int32          `json:"size"`
-	Pods        int            `json:"pods"`
-	Terminating int            `json:"terminating,omitempty"`
-	Held        string         `json:"held,omitempty"`
-	Journal     []group.Record `json:"journal"`
+	Index       int32       `json:"index"`
+	Phase       group.Phase `json:"phase"`
+	Since       time.Time   `json:"since"`
+	Revision    string      `json:"revision,omitempty"`
+	Incarnation int64       `json:"incarnation"`
+	Size        int32       `json:"size"`
+	Pods        int         `json:"pods"`
+	Terminating int         `json:"terminating,omitempty"`
+	// WaitingFor says why the group is not Ready, empty if it is.
+	WaitingFor string         `json:"waitingFor,omitempty"`
+	Journal    []group.Record `json:"journal"`
 }
 
-// Debug returns all sets with their groups. A set that is just being synced is
-// shown when that is over.
-func (c *Controller) Debug() []DebugSet {
+// Debug returns all sets with their groups, or one of them, by namespace/name. A
+// set that is just being synced is shown when that is over.
+func (c *Controller) Debug(only string) []DebugSet {
 	out := []DebugSet{}
 	for _, m := range c.memories.all() {
+		if only != "" && only != m.key.String() {
+			continue
+		}
 		if s, known := m.debug(); known {
 			out = append(out, s)
 		}
@@ -54,8 +61,38 @@ func (m *memory) debug() (DebugSet, bool) {
 			Index: t.state.Index, Phase: phase, Since: since, Revision: t.view.Revision,
 			Incarnation: t.view.Incarnation, Size: t.view.Size,
 			Pods: len(t.view.Live) + t.view.Terminating, Terminating: t.view.Terminating,
-			Held: m.held[t.state.Index].message, Journal: t.state.Journal.Records(),
+			WaitingFor: m.waitingFor(&t.view), Journal: t.state.Journal.Records(),
 		})
 	}
+	// Of groups that wait for their first pod nothing else is known yet.
+	for _, b := range m.blocked {
+		if !slices.ContainsFunc(m.groups, func(t *tracked) bool { return t.state.Index == b.Index }) {
+			s.Groups = append(s.Groups, DebugGroup{Index: b.Index, Phase: group.Pending, WaitingFor: blockedMessage(b), Journal: []group.Record{}})
+		}
+	}
 	return s, true
+}
+
+// waitingFor says in words what a group waits for.
+func (m *memory) waitingFor(v *group.View) string {
+	if h, held := m.held[v.Index]; held {
+		return fmt.Sprintf("another try at %s: %s", h.until.UTC().Format(time.RFC3339), h.message)
+	}
+	for _, b := range m.blocked {
+		if b.Index == v.Index {
+			return blockedMessage(b)
+		}
+	}
+	if entry := m.entries()[v.Index]; entry != nil && v.HasPods && v.Incarnation <= entry.Incarnation {
+		return fmt.Sprintf("%d pods to be gone (%s)", v.Terminating+len(v.Live), entry.Cause)
+	}
+	if v.Failure != nil && v.Failure.Counts {
+		for _, r := range m.set.Status.GroupRestarts {
+			if r.Index == v.Index && r.Revision == v.Revision {
+				due := r.LastAt.Add(rollout.RestartDelay(r.Count))
+				return fmt.Sprintf("its recreation at %s: %s", due.UTC().Format(time.RFC3339), v.Failure.Message)
+			}
+		}
+	}
+	return v.WaitingFor
 }

@@ -128,11 +128,14 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, now time.Time
 	set(v1.ConditionDegraded, reason, message != "", message, "Nothing is wrong")
 }
 
+// reasonCRDOutdated: the CRD drops what must be recorded before a teardown.
+const reasonCRDOutdated = "CRDOutdated"
+
 // trouble is what needs a person, with the reason to show. What is over keeps
 // its reason.
 func (m *memory) trouble(s *v1.LeaderWorkerSetStatus) (reason, message string) {
 	if !m.outdatedCRDUntil.IsZero() {
-		return "CRDOutdated", "The stored status lacks what was written: the LeaderWorkerSet CRD is older than this controller. " +
+		return reasonCRDOutdated, "The stored status lacks what was written: the LeaderWorkerSet CRD is older than this controller. " +
 			"No group is torn down until the CRD is applied again"
 	}
 	for _, index := range slices.Sorted(maps.Keys(m.held)) {
@@ -142,7 +145,7 @@ func (m *memory) trouble(s *v1.LeaderWorkerSetStatus) (reason, message string) {
 		}
 	}
 	if n := len(m.held); n > 1 {
-		message += fmt.Sprintf(" (and %d more groups)", n-1)
+		message += fmt.Sprintf(" (and %d more)", n-1)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.heldServices)) {
 		if message == "" {

@@ -92,8 +92,8 @@ func (c *Controller) patchStatus(ctx context.Context, m *memory, s *v1.LeaderWor
 	m.observeSet(stored)
 	m.statusWritten = c.Clock.Now()
 	c.announceConditions(m, before, &m.set.Status)
-	if now := isTrue(&m.set.Status, v1.ConditionDegraded); now != nil && isTrue(before, v1.ConditionDegraded) == nil {
-		c.warn(m, "degraded", now.Reason, "Degraded", "%s", now.Message)
+	if now := isTrue(&m.set.Status, v1.ConditionDegraded); now != nil && now.Reason == reasonCRDOutdated {
+		c.warn(m, "crd", now.Reason, "RecordTeardown", "%s", now.Message)
 	}
 	return nil
 }

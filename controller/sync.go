@@ -124,7 +124,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		// Nothing is deleted before the reason for it is on record.
 		recorded, err := c.recordAhead(ctx, m, &plan, now)
 		switch {
-		case apierrors.IsConflict(err):
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			wait.sooner(conflictDelay)
 			return wait, nil
 		case err != nil:
@@ -248,15 +248,20 @@ func (c *Controller) move(ctx context.Context, m *memory, t *tracked, entry *v1.
 		cause = string(entry.Cause)
 	}
 	incarnation := t.view.Incarnation
-	if !t.view.HasPods && entry != nil {
+	if !t.view.HasPods && entry != nil && phase == group.Pending {
 		incarnation = entry.Incarnation + 1
+	}
+	// What is found at the start is no news.
+	verbosity := 0
+	if before, _ := t.state.Phase(); before == "" {
+		verbosity = 2
 	}
 	moves, err := t.state.Move(phase, incarnation, cause, now)
 	c.journalMoves(m, index, moves)
 	logger := klog.FromContext(ctx)
 	for _, move := range moves {
-		logger.Info("Group changed phase", "group", index, "incarnation", incarnation,
-			"from", move.From, "to", move.To, "cause", move.Cause, "after", move.After)
+		logger.V(verbosity).Info("Group changed phase", "group", index, "incarnation", incarnation,
+			"from", move.From, "to", move.To, "cause", move.Cause, "after", move.After.Duration)
 	}
 	if err != nil {
 		logger.Error(err, "Group made an undeclared move", "group", index)

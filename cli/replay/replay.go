@@ -57,6 +57,8 @@ func ParseGroup(s string) (Options, error) {
 // Summary is what a replay came to.
 type Summary struct {
 	Lines, Events, Transitions, Plans int
+	// Shown are the lines printed.
+	Shown int
 	// Differences are plans and phases that come out differently today.
 	Differences int
 }
@@ -153,7 +155,8 @@ func (r *replayer) plan(l *controller.Line, s *set) error {
 		v := s.groups[index].View(l.Plan.UID, sizes)
 		in.Groups = append(in.Groups, v)
 		phase := group.PhaseOf(&v, index < in.Replicas, entries[index], false)
-		if recorded := s.phases[index]; recorded != "" && recorded != phase && phase != group.Gone {
+		// A group that is gone leaves the journal; wanted again, it starts anew.
+		if recorded := s.phases[index]; recorded != "" && recorded != phase && phase != group.Gone && recorded != group.Gone && r.shown(l.Set, index) {
 			r.Differences++
 			r.print(l, index, fmt.Sprintf("DIFFERENT PHASE: recorded %s, now %s", recorded, phase))
 		}
@@ -170,7 +173,7 @@ func (r *replayer) plan(l *controller.Line, s *set) error {
 	for _, action := range actions(&l.Plan.Plan) {
 		r.print(l, action.group, "plan: "+action.what)
 	}
-	if !bytes.Equal(was, is) {
+	if !bytes.Equal(was, is) && r.shown(l.Set, -1) {
 		r.Differences++
 		r.print(l, -1, "DIFFERENT PLAN")
 		r.print(l, -1, "  recorded "+string(was))
@@ -206,7 +209,10 @@ type action struct {
 func actions(p *rollout.Plan) []action {
 	var out []action
 	for _, r := range p.Started {
-		what := fmt.Sprintf("tear down incarnation %d (%s), build again at %s", r.Entry.Incarnation, r.Entry.Cause, r.Entry.Revision)
+		what := fmt.Sprintf("tear down incarnation %d (%s)", r.Entry.Incarnation, r.Entry.Cause)
+		if r.Entry.Cause != v1.RecycleScaleDown {
+			what += ", build again at " + r.Entry.Revision
+		}
 		if r.Failure != nil {
 			what += ": " + r.Failure.Message
 		}
@@ -254,10 +260,16 @@ func describe(e *group.Event) string {
 	return strings.TrimSpace(what + " " + e.Cause)
 }
 
+// shown says whether what is about a group (-1: about its set) is asked for.
+func (r *replayer) shown(set string, index int32) bool {
+	return (r.Set == "" || r.Set == set) && (r.Group < 0 || index < 0 || index == r.Group)
+}
+
 func (r *replayer) print(l *controller.Line, index int32, what string) {
-	if r.Set != "" && r.Set != l.Set || r.Group >= 0 && index >= 0 && index != r.Group {
+	if !r.shown(l.Set, index) {
 		return
 	}
+	r.Shown++
 	where := l.Set
 	if index >= 0 {
 		where += "/" + strconv.Itoa(int(index))

@@ -110,9 +110,9 @@ func (s *Server) check(checks map[string]func(*http.Request) error) http.Handler
 		case failed:
 			http.Error(w, report, http.StatusInternalServerError)
 		case verbose:
-			fmt.Fprintf(w, "%s[ ] leading %t\n", report, s.Leading.Load())
+			fmt.Fprintf(w, "%sleading: %t\n", report, s.Leading.Load())
 			if why := s.controller.Fenced(); why != "" {
-				fmt.Fprintf(w, "[ ] fenced, nothing is written: %s\n", why)
+				fmt.Fprintf(w, "fenced, nothing is written: %s\n", why)
 			}
 			fmt.Fprintln(w, "ok")
 		default:
@@ -130,9 +130,18 @@ func (s *Server) cachesFilled(*http.Request) error {
 
 // groups answers what the controller knows of all groups. Only the leader knows
 // anything.
-func (s *Server) groups(w http.ResponseWriter, _ *http.Request) {
+//
+//	/debug/groups?set=<namespace>/<name>   of one set only
+func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	only := query.Get("set")
+	if query.Del("set"); len(query) > 0 {
+		http.Error(w, "the only parameter is set=<namespace>/<name>", http.StatusBadRequest)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(map[string]any{"leading": s.Leading.Load(), "sets": s.controller.Debug()})
+	_ = encoder.Encode(map[string]any{
+		"leading": s.Leading.Load(), "fenced": s.controller.Fenced(), "sets": s.controller.Debug(only)})
 }

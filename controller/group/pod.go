@@ -43,6 +43,8 @@ type Pod struct {
 	Restarted string `json:"restarted,omitempty"`
 	// Stuck is why a container waits that will not start by itself soon.
 	Stuck string `json:"stuck,omitempty"`
+	// Unscheduled is why the scheduler finds no node, in its words.
+	Unscheduled string `json:"unscheduled,omitempty"`
 	// GroupReady is the condition that leaders carry once their group has been
 	// Ready; nil before.
 	GroupReady *GroupReady `json:"groupReady,omitempty"`
@@ -110,6 +112,10 @@ func (p *Pod) readConditions(pod *corev1.Pod) {
 		case readiness:
 			p.Ready = c.Status == corev1.ConditionTrue && pod.Status.Phase == corev1.PodRunning
 			p.ReadyChanged = c.LastTransitionTime.Time
+		case corev1.PodScheduled:
+			if c.Status == corev1.ConditionFalse {
+				p.Unscheduled = c.Message
+			}
 		case corev1.DisruptionTarget:
 			p.Disrupted = c.Status == corev1.ConditionTrue
 		case v1.ConditionGroupReady:

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Phase is where a group stands. It is computed from what is observed (PhaseOf);
@@ -79,7 +81,7 @@ type Transition struct {
 	Cause string    `json:"cause"`
 	At    time.Time `json:"at"`
 	// After is how long the group was in From.
-	After time.Duration `json:"after"`
+	After metav1.Duration `json:"after"`
 }
 
 // UndeclaredTransitionError is a move for which the table has no path. In
@@ -100,7 +102,7 @@ const causeObserved = "Observed"
 // edge of the shortest declared path, the last one with the given cause or, if
 // that is empty, with what the table says.
 func (s *State) Move(to Phase, incarnation int64, cause string, at time.Time) ([]Transition, error) {
-	if s.phase == "" {
+	if s.phase == "" || s.phase == Gone && to != Gone {
 		s.phase, s.since, s.incarnation = Pending, at, incarnation
 	}
 	var moves []Transition
@@ -129,7 +131,7 @@ func (s *State) Move(to Phase, incarnation int64, cause string, at time.Time) ([
 func (s *State) follow(steps []Phase, cause string, at time.Time) []Transition {
 	moves := make([]Transition, 0, len(steps))
 	for i, next := range steps {
-		t := Transition{From: s.phase, To: next, Cause: causeObserved, At: at, After: at.Sub(s.since)}
+		t := Transition{From: s.phase, To: next, Cause: causeObserved, At: at, After: metav1.Duration{Duration: at.Sub(s.since)}}
 		if i == len(steps)-1 {
 			t.Cause = cmp.Or(cause, when(t.From, t.To))
 		}

@@ -26,7 +26,9 @@ func TestEveryMove(t *testing.T) {
 			Ready: "Pending LeaderReady WorkersStarting Ready", Failed: "Pending Failed", Gone: "Gone"},
 		Failed: {Pending: "Pending", LeaderReady: "Pending LeaderReady", WorkersStarting: "Pending LeaderReady WorkersStarting",
 			Ready: "Pending LeaderReady WorkersStarting Ready", Recycling: "Recycling", Gone: "Recycling Gone"},
-		Gone: {},
+		// A group that is wanted again starts anew.
+		Gone: {Pending: "", LeaderReady: "LeaderReady", WorkersStarting: "LeaderReady WorkersStarting",
+			Ready: "LeaderReady WorkersStarting Ready", Recycling: "Recycling", Failed: "Failed"},
 	}
 	for _, from := range Phases {
 		for _, to := range Phases {

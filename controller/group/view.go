@@ -1,6 +1,8 @@
 package group
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,6 +60,8 @@ type View struct {
 	// Stuck is why a pod of this incarnation cannot run: it has failed, or a
 	// container waits for something that does not come by itself.
 	Stuck string
+	// WaitingFor says what the first pod that is not Ready waits for.
+	WaitingFor string
 	// Failure is the first failure seen, whatever the restart policy.
 	Failure *Failure
 
@@ -170,12 +174,29 @@ func (v *View) count(pods []*Pod) {
 		}
 		if current && !p.Ready {
 			notReady(p.ReadyChanged)
+			v.WaitingFor = cmp.Or(v.WaitingFor, p.waitingFor())
 		}
 	}
 	missing(v.Size)
 	v.AllReady = v.AllReady && v.Whole
 	if !timed {
 		v.NotReadySince = time.Time{}
+	}
+}
+
+// waitingFor says in words why the pod is not Ready.
+func (p *Pod) waitingFor() string {
+	switch {
+	case p.Terminating:
+		return fmt.Sprintf("pod %s to be gone", p.Name)
+	case p.finished():
+		return fmt.Sprintf("pod %s has ended with phase %s", p.Name, p.Phase)
+	case p.Node == "" && p.Unscheduled != "":
+		return fmt.Sprintf("pod %s: %s", p.Name, p.Unscheduled)
+	case p.Stuck != "":
+		return fmt.Sprintf("pod %s: %s", p.Name, p.Stuck)
+	default:
+		return fmt.Sprintf("pod %s to become Ready", p.Name)
 	}
 }
 
