@@ -66,8 +66,8 @@ func newCommand() *cobra.Command {
 		Use:   "lws-controller",
 		Short: "Run LeaderWorkerSets: groups of pods as one unit",
 		Long: `lws-controller turns LeaderWorkerSets (leaderworkerset.x-k8s.io/v1) into groups of
-pods: one leader and its workers, created, placed, updated and recreated as one
-unit. It runs until it is stopped; several replicas elect a leader.
+pods: one leader and its workers, created, updated and recreated as one unit.
+It runs until it is stopped; several replicas elect a leader.
 
 Outside a cluster it uses --kubeconfig, $KUBECONFIG or ~/.kube/config.`,
 		Version:       buildVersion(),

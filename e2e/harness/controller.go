@@ -24,8 +24,8 @@ import (
 
 // Controller is the controller under test, as a process.
 type Controller struct {
-	program, address, log, kubeconfig string
-	args                              []string
+	program, address, log, kubeconfig, journal string
+	args                                       []string
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -90,11 +90,12 @@ func startController(c *cluster.Cluster, program string, args ...string) (*Contr
 		return nil, err
 	}
 	ctl := &Controller{program: program, address: address,
-		log: filepath.Join(dir, "controller.log"), kubeconfig: filepath.Join(dir, "kubeconfig")}
+		log: filepath.Join(dir, "controller.log"), kubeconfig: filepath.Join(dir, "kubeconfig"), journal: filepath.Join(dir, "journal")}
 	if err := cluster.WriteKubeconfig(ctl.kubeconfig, config); err != nil {
 		return nil, err
 	}
-	ctl.args = append([]string{"--kubeconfig=" + ctl.kubeconfig, "--listen=" + address, "--leader-elect=false", "-v=2"}, args...)
+	ctl.args = append([]string{"--kubeconfig=" + ctl.kubeconfig, "--listen=" + address, "--leader-elect=false", "-v=2",
+		"--journal-file=" + ctl.journal}, args...)
 	return ctl, ctl.start()
 }
 
@@ -221,7 +222,27 @@ func (c *Controller) finish() error {
 	case !c.stopped:
 		err = fmt.Errorf("it ended unasked: %v", c.ended())
 	}
-	return errors.Join(err, c.Check())
+	return errors.Join(err, c.Check(), c.replay())
+}
+
+// replay makes every decision of the run anew from its journal: they must come out
+// the same, or what a plan depends on was not all that was taken down.
+func (c *Controller) replay() error {
+	if _, err := os.Stat(c.journal); errors.Is(err, os.ErrNotExist) {
+		return nil // it never got so far
+	}
+	var found []string
+	out, err := exec.Command(c.program, "replay", c.journal).CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "DIFFERENT") && len(found) < 5 {
+			found = append(found, line)
+		}
+	}
+	if err != nil && (len(found) > 0 || !strings.Contains(string(out), "the journal has nothing")) {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return fmt.Errorf("replaying %s: %w: %s\n%s", c.journal, err, lines[len(lines)-1], strings.Join(found, ""))
+	}
+	return nil
 }
 
 // forbidden is what must never stand in a log.

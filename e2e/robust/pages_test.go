@@ -146,7 +146,7 @@ func testDebugGroups(t *testing.T, namespace string) {
 	for i, entry := range groups {
 		g := entry.(map[string]any)
 		if g["index"] != float64(i) || g["phase"] != "Ready" || g["incarnation"] != 1.0 || g["size"] != 2.0 ||
-			g["pods"] != 2.0 || g["revision"] != set["updateRevision"] || g["since"] == nil || g["held"] != nil {
+			g["pods"] != 2.0 || g["revision"] != set["updateRevision"] || g["since"] == nil || g["waitingFor"] != nil {
 			t.Errorf("group %d: %v", i, g)
 		}
 		if path := phases(t, g["journal"]); path != "Ready" && !strings.HasSuffix(path, " Ready") {

@@ -31,8 +31,14 @@ func (s state) print(out io.Writer) {
 	fmt.Fprintf(out, `the cluster is up (process %d, logs in %s)
 
   export KUBECONFIG=%s
-  kubectl: %s
-`, s.PID, s.Dir, s.Kubeconfig, s.Kubectl)
+  export PATH=%s:$PATH   # kubectl
+
+The nodes are simulated: no container runs, a Deployment of the controller
+neither. Install the API, and run the controller here:
+
+  kubectl apply -k deploy/crd; kubectl apply -k deploy/policy
+  go run .
+`, s.PID, s.Dir, s.Kubeconfig, filepath.Dir(s.Kubectl))
 }
 
 var errDown = errors.New("the cluster is down")

@@ -80,7 +80,10 @@ func (s *Snapshot) describe(set *lwsv1.LeaderWorkerSet) {
 
 // join puts together what the controller knows of a group and its pods.
 func join(g controller.DebugGroup, pods []corev1.Pod, size int32, now time.Time) Group {
-	out := Group{Index: g.Index, Phase: g.Phase, Since: now.Sub(g.Since), Size: g.Size, Revision: g.Revision, Held: g.Held}
+	out := Group{Index: g.Index, Phase: g.Phase, Since: now.Sub(g.Since), Size: g.Size, Revision: g.Revision}
+	if g.Pods == 0 { // else the view shows what it waits for
+		out.Held = g.WaitingFor
+	}
 	if out.Size == 0 { // no pods yet that would say
 		out.Size = size
 	}
