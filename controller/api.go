@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -28,6 +29,8 @@ type API interface {
 	PatchSetStatus(ctx context.Context, key types.NamespacedName, mergePatch []byte) (*v1.LeaderWorkerSet, error)
 
 	GetPod(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error)
+	// ListPods lists the pods with the label of a set, as they are now.
+	ListPods(ctx context.Context, set types.NamespacedName) ([]corev1.Pod, error)
 	CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
 	// PatchPod applies a strategic merge patch.
 	PatchPod(ctx context.Context, key types.NamespacedName, patch []byte, subresources ...string) (*corev1.Pod, error)
@@ -91,6 +94,18 @@ func (a liveAPI) GetPod(ctx context.Context, key types.NamespacedName) (*corev1.
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return a.kube.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+}
+
+func (a liveAPI) ListPods(ctx context.Context, set types.NamespacedName) ([]corev1.Pod, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	list, err := a.kube.CoreV1().Pods(set.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.Set{v1.LabelName: set.Name}.String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
 }
 
 func (a liveAPI) CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {

@@ -6,6 +6,7 @@
 //	sync.go        the path of one sync
 //	input.go       what the planner gets to know
 //	api.go         every request that is made to the API server
+//	firstlook.go   a live look before the first act after a restart
 //	adopt.go       adoption of pods and services without a controller
 //	revisions.go   the revisions that the present sync works with
 //	execute.go     carrying out a plan: order, parallelism, what an error stops

@@ -201,7 +201,7 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 		x.fold(c.Index, group.Accepted(group.ObservePod(created, worker), "created"))
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		return x.nameTaken(ctx, c.Index, worker, pod.Name)
+		return x.nameTaken(ctx, c.Index, pod.Name)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return x.hold(c.Index, "NamespaceTerminating", fmt.Sprintf("namespace %s is being deleted", x.m.key.Namespace))
 	case refused(err):

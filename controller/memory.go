@@ -50,6 +50,8 @@ type memory struct {
 	warned map[string]string
 	// journalEpoch is the journal file that the set has begun in.
 	journalEpoch int
+	// looked: the set and its pods have been read live once, see firstLook.
+	looked bool
 	// statusWritten is when counts were last written.
 	statusWritten time.Time
 }

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "lws-controller/api/v1"
-	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
+	"lws-controller/informers"
 )
 
 // reasonNameTaken is the reason of events and conditions about names that
@@ -20,7 +20,7 @@ const reasonNameTaken = "NameTaken"
 // nameTaken looks at the pod that holds a name we wanted. It may be ours, made by
 // a request whose answer was lost; ours without its label, which somebody took
 // off to debug it; or somebody else's.
-func (x *execution) nameTaken(ctx context.Context, index, worker int32, name string) error {
+func (x *execution) nameTaken(ctx context.Context, index int32, name string) error {
 	pod, err := x.API.GetPod(ctx, x.key(name))
 	switch {
 	case apierrors.IsNotFound(err):
@@ -28,13 +28,24 @@ func (x *execution) nameTaken(ctx context.Context, index, worker int32, name str
 	case err != nil:
 		return fmt.Errorf("looking at pod %s, which exists already: %w", name, err)
 	case metav1.IsControlledBy(pod, x.m.set) && pod.Labels[v1.LabelName] == x.m.key.Name:
-		x.fold(index, group.Observed(group.ObservePod(pod, worker)))
+		x.behind(index, pod)
 		return nil
 	case metav1.IsControlledBy(pod, x.m.set):
 		return x.release(ctx, index, pod)
 	default:
 		return x.waitForName(index, "pod", name)
 	}
+}
+
+// behind has the set wait until the cache of pods has seen a pod of ours that it
+// should have known. Only taking in that one would leave it beside mates as they
+// were in the past, which looks like a failure.
+func (x *execution) behind(index int32, pod *corev1.Pod) {
+	x.gate.Wrote(x.m.key, informers.Pods, pod.ResourceVersion)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.failed[index] = true
+	x.wait.sooner(staleDelay)
 }
 
 // waitForName holds a group until something foreign gives a name free.
@@ -89,12 +100,8 @@ func (x *execution) verifyNames(ctx context.Context, c *rollout.Creation) error 
 		case pod.Labels[v1.LabelName] != x.m.key.Name:
 			return x.release(ctx, c.Index, pod)
 		}
-		// Ours after all: plan again with what is now known.
-		x.fold(c.Index, group.Observed(group.ObservePod(pod, worker)))
-		x.mu.Lock()
-		x.failed[c.Index] = true
-		x.wait.sooner(staleDelay)
-		x.mu.Unlock()
+		// Ours after all: plan again when it is known.
+		x.behind(c.Index, pod)
 	}
 	return nil
 }

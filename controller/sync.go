@@ -98,7 +98,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 
 func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wait, error) {
 	var wait Wait
-	if c.gate.Behind(m.key, informers.Revisions) {
+	if c.gate.Behind(m.key, informers.Revisions) || c.gate.Behind(m.key, informers.Pods) {
 		wait.sooner(staleDelay)
 		return wait, nil
 	}
@@ -120,6 +120,9 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	c.lookAgain(ctx, m, now)
 
 	plan := c.plan(m, now)
+	if stands, err := c.firstLook(ctx, m, &plan, &wait); !stands {
+		return wait, err
+	}
 	if plan.Ahead {
 		// Nothing is deleted before the reason for it is on record.
 		recorded, err := c.recordAhead(ctx, m, &plan, now)
@@ -147,6 +150,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	// The status is computed also when acting failed.
 	now = c.Clock.Now()
 	c.lookAgain(ctx, m, now)
+	m.pruneHolds(&plan, now, &wait)
 	if err := c.writeStatus(ctx, m, now, &wait); err != nil {
 		errs = append(errs, fmt.Errorf("writing the status: %w", err))
 	}
@@ -156,7 +160,6 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	if !plan.WakeAt.IsZero() {
 		wait.sooner(plan.WakeAt.Sub(now))
 	}
-	m.pruneHolds(&plan, now, &wait)
 	if now.Before(m.outdatedCRDUntil) {
 		wait.sooner(m.outdatedCRDUntil.Sub(now))
 	}

@@ -135,6 +135,17 @@ func (s *State) Unconfirmed() []*Pod {
 	return out
 }
 
+// Pods lists the pods that are known, whoever owns them.
+func (s *State) Pods() []*Pod {
+	var out []*Pod
+	for i := range s.slots {
+		if p := s.slots[i].pod; p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // Empty says that the group has no pods of anyone.
 func (s *State) Empty() bool {
 	return !slices.ContainsFunc(s.slots, func(sl slot) bool { return sl.pod != nil })
