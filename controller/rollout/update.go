@@ -49,7 +49,7 @@ type progress struct {
 func (p *planner) survey() {
 	at := &p.at
 	proven, oldAlive := false, false
-	present := int32(0)
+	present, standing := int32(0), int32(0)
 	for i := range p.Groups {
 		v := &p.Groups[i]
 		entry := p.entries[v.Index]
@@ -80,6 +80,9 @@ func (p *planner) survey() {
 		if available && (v.Index < p.Replicas || updated) {
 			at.available++
 		}
+		if available && v.Index < p.Replicas {
+			standing++
+		}
 		if inRange && (v.HasPods || entry != nil) && !(updated && available) {
 			at.unfinished++
 		}
@@ -88,7 +91,8 @@ func (p *planner) survey() {
 	fresh := p.Replicas - min(p.Partition, p.Replicas) - present
 	at.onTheWay += fresh
 	at.unfinished += fresh
-	established := min(p.Replicas, p.Established)
+	// What is available now is established, even before the status says so.
+	established := min(p.Replicas, max(p.Established, standing))
 	at.floor = established - p.Budget.Unavailable
 	at.unproven = !proven && oldAlive
 	at.room = max(1, p.Budget.Unavailable+p.Budget.Surge) + p.Replicas - established - at.onTheWay
