@@ -54,13 +54,13 @@ func startedEntries(ch *Change) (before, after *v1.LeaderWorkerSet, started []v1
 // our doing: the rule holds for what the pods were when the sync began, or for
 // what they are.
 func S7(c *Checker, ch *Change) string {
-	before, after, started := startedEntries(ch)
+	_, after, started := startedEntries(ch)
 	if ch.Seen == nil || !slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Cause == v1.RecycleUpdate }) {
 		return ""
 	}
 	c.count("S7")
 	unavailable, _ := budget(ch.Seen.Set)
-	floor := min(replicas(ch.Seen.Set), before.Status.EstablishedReplicas) - unavailable
+	floor := min(replicas(ch.Seen.Set), after.Status.EstablishedReplicas) - unavailable
 	judge := func(pods []*corev1.Pod) string {
 		available, taken := int32(0), []int32{}
 		for index, mates := range groupsOf(pods, after.UID) {
@@ -157,8 +157,8 @@ func (c *Checker) revision(at place, key string) *appsv1.ControllerRevision {
 func S10(c *Checker, ch *Change) string {
 	_, after, started := startedEntries(ch)
 	for _, e := range started {
-		f := c.groups[groupKey{types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, e.Index}]
-		if f == nil || f.uid != after.UID || e.Cause == v1.RecycleScaleDown {
+		f := c.group(after.UID, e.Index)
+		if e.Cause == v1.RecycleScaleDown {
 			continue
 		}
 		at := place{set: types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, uid: after.UID}
@@ -193,9 +193,8 @@ func S10a(c *Checker, ch *Change) string {
 		}
 		for index, mates := range groupsOf(pods, after.UID) {
 			going := slices.ContainsFunc(after.Status.Recycling, func(e v1.RecyclingGroup) bool { return e.Index == index })
-			f := c.groups[groupKey{types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, index}]
 			switch {
-			case revisionOf(mates[0]) == update && f != nil && f.ready[incarnation(mates[0])]:
+			case revisionOf(mates[0]) == update && c.group(after.UID, index).ready[incarnation(mates[0])]:
 				return ""
 			case going:
 			case revisionOf(mates[0]) == update:

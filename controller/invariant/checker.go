@@ -1,7 +1,6 @@
 package invariant
 
 import (
-	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -57,14 +56,10 @@ func (c *Checker) Counted() map[string]int { return c.counted }
 // count notes that an invariant is being looked at in earnest.
 func (c *Checker) count(number string) { c.counted[number]++ }
 
-// groupKey names a group of whichever set has the name.
+// groupKey names a group by the UID of its set.
 type groupKey struct {
-	set   types.NamespacedName
+	set   types.UID
 	index int32
-}
-
-func (k groupKey) String() string {
-	return fmt.Sprintf("group %d of %s", k.index, k.set.Name)
 }
 
 func parseVersion(o Object) int64 {

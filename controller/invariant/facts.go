@@ -11,7 +11,6 @@ import (
 
 // facts is what the past tells of one group.
 type facts struct {
-	uid types.UID // of the set
 	// leaders are the incarnations whose leader existed, readyLeaders those whose
 	// leader has been Ready, ready those that have been Ready as a whole.
 	leaders, readyLeaders, ready map[int64]bool
@@ -25,22 +24,18 @@ type facts struct {
 	incarnation int64
 }
 
-// group returns the facts of a group. Another set of the same name starts anew,
-// unless it has adopted the pods.
-func (c *Checker) group(set types.NamespacedName, uid types.UID, index int32) *facts {
+func newFacts() *facts {
+	return &facts{leaders: map[int64]bool{}, readyLeaders: map[int64]bool{}, ready: map[int64]bool{},
+		failures: map[int64]bool{}, recreated: map[int64]bool{}}
+}
+
+// group returns the facts of a group of the set with this UID.
+func (c *Checker) group(set types.UID, index int32) *facts {
 	key := groupKey{set, index}
-	f := c.groups[key]
-	if f == nil || f.uid != uid {
-		old := f
-		f = &facts{uid: uid, leaders: map[int64]bool{}, readyLeaders: map[int64]bool{}, ready: map[int64]bool{},
-			failures: map[int64]bool{}, recreated: map[int64]bool{}}
-		if old != nil {
-			// Pods that were orphaned and are adopted bring their past along.
-			f.leaders, f.readyLeaders, f.ready, f.failures = old.leaders, old.readyLeaders, old.ready, old.failures
-		}
-		c.groups[key] = f
+	if c.groups[key] == nil {
+		c.groups[key] = newFacts()
 	}
-	return f
+	return c.groups[key]
 }
 
 // learn notes what a change tells of the past of its group.
@@ -54,13 +49,17 @@ func (c *Checker) learn(ch *Change) {
 		c.learnReleased(ch)
 		return
 	}
-	f, n := c.group(at.set, at.uid, at.group), incarnation(pod)
+	f, n := c.group(at.uid, at.group), incarnation(pod)
 	if f.revision == "" || n > f.incarnation || ch.Verb == Create && n == f.incarnation {
 		f.revision, f.incarnation = revisionOf(pod), n
 	}
 	if at.worker == 0 && ch.After != nil {
 		f.leaders[n] = true
-		f.readyLeaders[n] = f.readyLeaders[n] || isReady(pod)
+		f.readyLeaders[n] = f.readyLeaders[n] || isReady(pod) || groupReady(pod) != nil
+	}
+	if ch.Before != nil && owner(ch.Before) == "" {
+		// Adopted: what became of its mates while nobody looked is not known.
+		f.failures[n] = f.failures[n]
 	}
 	mates := slices.DeleteFunc(ofGroup(c.podsNow(), at.uid, at.group), func(p *corev1.Pod) bool { return incarnation(p) != n })
 	if whollyReady(mates) {
@@ -69,8 +68,7 @@ func (c *Checker) learn(ch *Change) {
 	f.learnFailure(ch, pod, n)
 	if len(ofGroup(c.podsNow(), at.uid, at.group)) == 0 && !wanted(c.sets[at.set], at.group) {
 		// Scaled away: what comes back later is a new group.
-		*f = facts{uid: f.uid, leaders: map[int64]bool{}, readyLeaders: map[int64]bool{}, ready: map[int64]bool{},
-			failures: map[int64]bool{}, recreated: map[int64]bool{}}
+		*f = *newFacts()
 	}
 }
 
@@ -96,7 +94,7 @@ func (c *Checker) learnReleased(ch *Change) {
 		return
 	}
 	if at, ok := placeOf(before); ok {
-		f := c.group(at.set, at.uid, at.group)
+		f := c.group(at.uid, at.group)
 		f.failures[incarnation(before)] = f.failures[incarnation(before)] || false
 	}
 }

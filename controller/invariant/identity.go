@@ -56,6 +56,9 @@ func S2(c *Checker, ch *Change) string {
 		if !ch.UID {
 			return fmt.Sprintf("%s changed without its UID as precondition", name)
 		}
+		if c.seenOwned(ch) {
+			return "" // let go of since, unseen
+		}
 		if owner(ch.Before) == "" {
 			if !ch.Version || !c.ownedBySeen(ch.After, ch) {
 				return fmt.Sprintf("%s, which nobody controls, was changed other than by adoption", name)
@@ -82,6 +85,16 @@ func (c *Checker) ownedBySeen(o Object, ch *Change) bool {
 		return owner(o) == s.UID
 	}
 	return owner(o) != ""
+}
+
+// seenOwned says that the cache showed a pod as owned when its status was written.
+func (c *Checker) seenOwned(ch *Change) bool {
+	if ch.Seen == nil || ch.Subresource != "status" {
+		return false
+	}
+	return slices.ContainsFunc(c.podsAt(ch.Seen.Pods), func(p *corev1.Pod) bool {
+		return p.UID == ch.Before.GetUID() && c.ownedBySeen(p, ch)
+	})
 }
 
 // seenSet is the set that a change was made for, as its author saw it or, where

@@ -18,7 +18,7 @@ func S5(c *Checker, ch *Change) string {
 	}
 	c.count("S5")
 	n := incarnation(p)
-	f := c.group(at.set, at.uid, at.group)
+	f := c.group(at.uid, at.group)
 	if !f.leaders[n] {
 		return fmt.Sprintf("worker %s of incarnation %d created, whose leader never existed", p.Name, n)
 	}

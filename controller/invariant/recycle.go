@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "lws-controller/api/v1"
@@ -22,7 +20,7 @@ func S11(c *Checker, ch *Change) string {
 			continue
 		}
 		c.count("S11")
-		f := c.group(types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, after.UID, e.Index)
+		f := c.group(after.UID, e.Index)
 		if _, failed := f.failures[e.Incarnation]; !failed {
 			return fmt.Sprintf("group %d is recreated because of a failure of incarnation %d that never was", e.Index, e.Incarnation)
 		}
@@ -47,7 +45,6 @@ func S12(c *Checker, ch *Change) string {
 	if after == nil {
 		return ""
 	}
-	key := types.NamespacedName{Namespace: after.Namespace, Name: after.Name}
 	old := map[int32]v1.GroupRestarts{}
 	for _, r := range before.Status.GroupRestarts {
 		old[r.Index] = r
@@ -68,7 +65,7 @@ func S12(c *Checker, ch *Change) string {
 			return fmt.Sprintf("restart count of group %d goes from %d to %d", r.Index, was.Count, r.Count)
 		case i < 0:
 			return fmt.Sprintf("restart count of group %d goes up without a recreation because of a failure", r.Index)
-		case !c.group(key, after.UID, r.Index).failures[started[i].Incarnation]:
+		case !c.group(after.UID, r.Index).failures[started[i].Incarnation]:
 			return fmt.Sprintf("restart count of group %d goes up although nothing failed that counts", r.Index)
 		}
 		if due := was.LastAt.Add(restartDelay(was.Count)); was.Count > 0 && ch.At.Before(due) {

@@ -70,13 +70,14 @@ func put[T any](m map[types.NamespacedName]T, key types.NamespacedName, after Ob
 	}
 }
 
-// podsAt are the pods as they were at a resource version.
+// podsAt are the pods as a cache shows them that has seen everything up to a
+// resource version: those with the label of a set.
 func (t *truth) podsAt(at int64) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, versions := range t.past {
 		for _, v := range slices.Backward(versions) {
 			if v.from <= at {
-				if v.pod != nil {
+				if v.pod != nil && v.pod.Labels[v1.LabelName] != "" {
 					out = append(out, v.pod)
 				}
 				break

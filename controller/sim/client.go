@@ -82,6 +82,18 @@ func (a api) GetPod(_ context.Context, key types.NamespacedName) (*corev1.Pod, e
 	return read(a, "get pod", func(s *Server) (*corev1.Pod, error) { return get(s.pods, key) })
 }
 
+func (a api) ListPods(_ context.Context, set types.NamespacedName) ([]corev1.Pod, error) {
+	return read(a, "list pods", func(s *Server) ([]corev1.Pod, error) {
+		var out []corev1.Pod
+		for _, p := range s.pods.list() {
+			if p.Namespace == set.Namespace && p.Labels[v1.LabelName] == set.Name {
+				out = append(out, *p.DeepCopy())
+			}
+		}
+		return out, nil
+	})
+}
+
 func (a api) CreatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	return send(a, call{what: "create pod", write: true}, func(s *Server) (*corev1.Pod, error) { return create(s, s.pods, pod, a.by()) })
 }
