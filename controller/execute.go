@@ -81,13 +81,19 @@ func (x *execution) key(name string) types.NamespacedName {
 
 func (x *execution) deletePod(ctx context.Context, d rollout.Deletion) error {
 	err := x.API.DeletePod(ctx, x.key(d.Pod.Name), d.Pod.UID)
+	if apierrors.IsConflict(err) {
+		// Another pod has the name, or a webhook had its reasons. A pod that is once
+		// believed to be gone is never seen again.
+		if live, getErr := x.API.GetPod(ctx, x.key(d.Pod.Name)); getErr == nil && live.UID != d.Pod.UID {
+			err = apierrors.NewNotFound(corev1.Resource("pods"), d.Pod.Name)
+		}
+	}
 	switch {
 	case err == nil:
 		klog.FromContext(ctx).V(2).Info("Deleted pod", "pod", klog.KRef(x.m.key.Namespace, d.Pod.Name), "group", d.Index, "cause", d.Why)
 		x.fold(d.Index, group.Event{Kind: group.DeleteAccepted, Worker: d.Pod.Worker, UID: d.Pod.UID, Cause: d.Why})
 		return nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		// The name is free, or another pod has it: this one is gone.
+	case apierrors.IsNotFound(err):
 		x.fold(d.Index, group.Event{Kind: group.PodGone, Worker: d.Pod.Worker, UID: d.Pod.UID})
 		return nil
 	default:

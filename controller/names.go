@@ -80,14 +80,18 @@ func (x *execution) release(ctx context.Context, index int32, pod *corev1.Pod) e
 }
 
 // verifyNames reads every name of a group live before the first pod of its next
-// incarnation is made: a pod that lost its label is unseen and may still run.
+// incarnation is made: a pod that lost its label is unseen and may still run. The
+// last incarnation may have been larger.
 func (x *execution) verifyNames(ctx context.Context, c *rollout.Creation) error {
 	r := x.m.history.ByKey(c.Revision)
 	if r == nil {
 		return nil // createPod says so
 	}
-	g := x.m.groupOf(r, c.Index, c.Incarnation)
-	for worker := range g.Size() {
+	g, size := x.m.groupOf(r, c.Index, c.Incarnation), int32(1)
+	for _, s := range x.m.sizes() {
+		size = max(size, s)
+	}
+	for worker := range size {
 		name := g.PodName(worker)
 		pod, err := x.API.GetPod(ctx, x.key(name))
 		switch {

@@ -177,8 +177,13 @@ func (c *Controller) plan(m *memory, now time.Time) rollout.Plan {
 // pruneHolds drops the holds that nothing waits for any more, and asks for the
 // next try of Services. The planner asks for that of groups.
 func (m *memory) pruneHolds(plan *rollout.Plan, now time.Time, wait *Wait) {
+	for _, t := range m.groups {
+		if t.view.Whole {
+			delete(m.held, t.state.Index)
+		}
+	}
 	for index := range m.held {
-		if index >= m.replicas()+m.budget().Surge || m.group(index).view.Whole {
+		if index >= m.replicas()+m.budget().Surge {
 			delete(m.held, index)
 		}
 	}

@@ -71,6 +71,8 @@ func S7(c *Checker, ch *Change) string {
 			case !whollyReady(mates):
 			case !going:
 				available++
+			case c.failed(after.UID, index, incarnation(mates[0])):
+				// It is recreated anyway, and may come back updated.
 			case slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Index == index && e.Cause == v1.RecycleUpdate }):
 				taken = append(taken, index)
 			}
@@ -101,7 +103,7 @@ func S8(c *Checker, ch *Change) string {
 	if at.group >= limit {
 		return fmt.Sprintf("pod %s created, where indices end at %d", p.Name, limit-1)
 	}
-	now := groupsOf(c.podsNow(), at.uid)
+	now := groupsOf(labelled(c.podsNow()), at.uid)
 	if len(now[at.group]) > 1 || int32(len(now)) <= limit {
 		return ""
 	}

@@ -99,6 +99,12 @@ func (c *Checker) learnReleased(ch *Change) {
 	}
 }
 
+// failed says that something of this incarnation has failed.
+func (c *Checker) failed(set types.UID, index int32, n int64) bool {
+	_, failed := c.group(set, index).failures[n]
+	return failed
+}
+
 func wanted(s *v1.LeaderWorkerSet, index int32) bool {
 	if s == nil {
 		return false

@@ -75,15 +75,13 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 	if cfg := s.Spec.RolloutStrategy.RollingUpdateConfiguration; cfg != nil && cfg.Partition != nil {
 		partition = *cfg.Partition
 	}
-	ready, updated, onTheWay := int32(0), int32(0), false
+	ready, updated := int32(0), int32(0)
 	for index := range replicas(s) {
 		mates := groups[index]
 		if whollyReady(mates) {
 			ready++
 		} else if !stuck {
 			add("L1", "group %d of %s is not Ready at rest: %s", index, s.Name, describe(mates))
-		} else {
-			onTheWay = true
 		}
 		if len(mates) == 0 {
 			continue
@@ -104,8 +102,6 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 	}
 	if !stuck {
 		c.recount(s, ready, updated, add)
-	}
-	if !onTheWay {
 		c.restingStatus(s, add)
 	}
 	c.restingServices(s, groups, add)

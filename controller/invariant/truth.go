@@ -77,7 +77,7 @@ func (t *truth) podsAt(at int64) []*corev1.Pod {
 	for _, versions := range t.past {
 		for _, v := range slices.Backward(versions) {
 			if v.from <= at {
-				if v.pod != nil && v.pod.Labels[v1.LabelName] != "" {
+				if v.pod != nil {
 					out = append(out, v.pod)
 				}
 				break
@@ -85,7 +85,12 @@ func (t *truth) podsAt(at int64) []*corev1.Pod {
 		}
 	}
 	sortByName(out)
-	return out
+	return labelled(out)
+}
+
+// labelled are the pods among these that a cache shows.
+func labelled(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return p.Labels[v1.LabelName] == "" })
 }
 
 // podsNow are the pods as they are.

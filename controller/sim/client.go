@@ -53,11 +53,13 @@ func send[T any](a api, c call, do func(*Server) (T, error)) (T, error) {
 func (a api) by() request { return request{by: invariant.Controller, seen: a.p.seen} }
 
 func (a api) GetSet(_ context.Context, key types.NamespacedName) (*v1.LeaderWorkerSet, error) {
-	return read(a, "get set", func(s *Server) (*v1.LeaderWorkerSet, error) { return get(s.sets, key) })
+	set, err := read(a, "get set", func(s *Server) (*v1.LeaderWorkerSet, error) { return get(s.sets, key) })
+	a.p.learn(set)
+	return set, err
 }
 
 func (a api) PatchSetStatus(_ context.Context, key types.NamespacedName, patch []byte) (*v1.LeaderWorkerSet, error) {
-	return send(a, call{what: "patch status", write: true}, func(s *Server) (*v1.LeaderWorkerSet, error) {
+	set, err := send(a, call{what: "patch status", write: true}, func(s *Server) (*v1.LeaderWorkerSet, error) {
 		r, err := preconditions(patch, a.by())
 		if err != nil {
 			return nil, err
@@ -71,6 +73,8 @@ func (a api) PatchSetStatus(_ context.Context, key types.NamespacedName, patch [
 			return err
 		})
 	})
+	a.p.learn(set)
+	return set, err
 }
 
 // statusOnly is what the status subresource changes.

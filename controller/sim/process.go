@@ -40,6 +40,8 @@ type Process struct {
 	// dead: it has crashed, and makes no request any more. busy: within a sync.
 	dead, busy bool
 	seen       *invariant.Seen
+	// known is the newest state of each set that an answer showed.
+	known map[types.NamespacedName]*v1.LeaderWorkerSet
 }
 
 // turn is when a set is due: at once, or at a time.
@@ -52,7 +54,8 @@ type turn struct {
 // newProcess starts a controller with empty memory, whose caches begin some
 // writes ago.
 func (w *World) newProcess(name string, behind func() int) *Process {
-	p := &Process{world: w, name: name, queue: map[types.NamespacedName]*turn{}}
+	p := &Process{world: w, name: name, queue: map[types.NamespacedName]*turn{},
+		known: map[types.NamespacedName]*v1.LeaderWorkerSet{}}
 	isSet := func(key types.NamespacedName) bool { _, exists := p.sets.items[key]; return exists }
 	p.sets = newFeed(w.server.sets, false, behind(), informers.SetHandler(p))
 	p.pods = newFeed(w.server.pods, true, behind(), informers.PodHandler(p, isSet))
@@ -120,6 +123,9 @@ func (p *Process) sync(key types.NamespacedName) {
 	t := p.turn(key)
 	t.now, t.at = false, time.Time{}
 	p.seen = &invariant.Seen{Pods: p.pods.version, Set: p.sets.items[key]}
+	if known := p.known[key]; known != nil && p.seen.Set != nil {
+		p.learn(known)
+	}
 	p.busy = true
 	p.world.syncs++
 	wait, err := p.ctrl.Sync(p.ctx, key)
@@ -141,6 +147,16 @@ func (p *Process) sync(key types.NamespacedName) {
 		t.at = now.Add(wait.After)
 	}
 	t.failures = 0
+}
+
+// learn notes what an answer shows of the set, if that is newer than what the
+// cache does.
+func (p *Process) learn(s *v1.LeaderWorkerSet) {
+	if s == nil || p.seen == nil || p.seen.Set == nil || !group.Reached(s.ResourceVersion, p.seen.Set.ResourceVersion) {
+		return
+	}
+	p.known[keyOf(s)] = s
+	p.seen = &invariant.Seen{Pods: p.seen.Pods, Set: s}
 }
 
 // Pod, Touch and Freed make the process the Sink of its informers.
