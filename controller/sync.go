@@ -175,16 +175,21 @@ func (c *Controller) plan(m *memory, now time.Time) rollout.Plan {
 }
 
 // pruneHolds drops the holds that nothing waits for any more, and asks for the
-// next try of Services. The planner asks for that of groups.
+// next try of the others.
 func (m *memory) pruneHolds(plan *rollout.Plan, now time.Time, wait *Wait) {
 	for _, t := range m.groups {
 		if t.view.Whole {
 			delete(m.held, t.state.Index)
 		}
 	}
-	for index := range m.held {
-		if index >= m.replicas()+m.budget().Surge {
+	for index, h := range m.held {
+		switch {
+		case index >= m.replicas()+m.budget().Surge:
 			delete(m.held, index)
+		case now.Before(h.until):
+			wait.sooner(h.until.Sub(now))
+		case !slices.ContainsFunc(plan.Create, func(c rollout.Creation) bool { return c.Index == index }):
+			delete(m.held, index) // a surge group that is not needed any more
 		}
 	}
 	for name, h := range m.heldServices {
