@@ -150,9 +150,9 @@ func (p *Process) sync(key types.NamespacedName) {
 }
 
 // learn notes what an answer shows of the set, if that is newer than what the
-// cache does.
+// cache does. That it is being deleted or was replaced is only waited for.
 func (p *Process) learn(s *v1.LeaderWorkerSet) {
-	if s == nil || p.seen == nil || p.seen.Set == nil || !group.Reached(s.ResourceVersion, p.seen.Set.ResourceVersion) {
+	if s == nil || p.seen == nil || p.seen.Set == nil || s.UID != p.seen.Set.UID || s.DeletionTimestamp != nil || !group.Reached(s.ResourceVersion, p.seen.Set.ResourceVersion) {
 		return
 	}
 	p.known[keyOf(s)] = s
