@@ -72,6 +72,15 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 		changed = true
 		return nil
 	}
+	if history.Find(content) == nil {
+		// A cache that lags must not lead to a second revision of the same meaning.
+		listed, err := c.Revisions.List(ctx, m.set)
+		if err != nil {
+			return err
+		}
+		objects, changed = listed, true
+		history, _ = revision.NewHistory(objects)
+	}
 	live := c.liveSet(m)
 	for _, r := range history.Revisions() {
 		if metav1.GetControllerOfNoCopy(r.Object) != nil {
@@ -85,16 +94,6 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 		}
 	}
 	found := history.Find(content)
-	if found == nil {
-		// A cache that lags must not lead to a second revision of the same meaning.
-		listed, err := c.Revisions.List(ctx, m.set)
-		if err != nil {
-			return err
-		}
-		objects, changed = listed, true
-		history, _ = revision.NewHistory(objects)
-		found = history.Find(content)
-	}
 	switch {
 	case found == nil:
 		made, err := c.createRevision(ctx, m, history, content)
