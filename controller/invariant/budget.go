@@ -40,7 +40,7 @@ func startedEntries(ch *Change) (before, after *v1.LeaderWorkerSet, started []v1
 	before, _ = ch.Before.(*v1.LeaderWorkerSet)
 	for _, e := range after.Status.Recycling {
 		known := slices.ContainsFunc(before.Status.Recycling, func(o v1.RecyclingGroup) bool {
-			return o.Index == e.Index && o.Incarnation == e.Incarnation
+			return o.Index == e.Index && o.Incarnation == e.Incarnation && o.Cause == e.Cause
 		})
 		if !known {
 			started = append(started, e)

@@ -49,6 +49,7 @@ func (c *Checker) learn(ch *Change) {
 		c.learnReleased(ch)
 		return
 	}
+	c.learnNewLife(ch, at)
 	f, n := c.group(at.uid, at.group), incarnation(pod)
 	if f.revision == "" || n > f.incarnation || ch.Verb == Create && n == f.incarnation {
 		f.revision, f.incarnation = revisionOf(pod), n
@@ -66,9 +67,18 @@ func (c *Checker) learn(ch *Change) {
 		f.ready[n] = true
 	}
 	f.learnFailure(ch, pod, n)
-	if len(ofGroup(c.podsNow(), at.uid, at.group)) == 0 && !wanted(c.sets[at.set], at.group) {
-		// Scaled away: what comes back later is a new group.
-		*f = *newFacts()
+}
+
+// learnNewLife forgets the past of a group whose leader is created when it has no
+// pods and no teardown is on record: the group was deleted by others, or was not
+// wanted for a while, and what comes now is a new group.
+func (c *Checker) learnNewLife(ch *Change, at place) {
+	set := c.sets[at.set]
+	if ch.Verb != Create || at.worker != 0 || set == nil || set.UID != at.uid || len(ofGroup(c.podsNow(), at.uid, at.group)) > 1 {
+		return
+	}
+	if !slices.ContainsFunc(set.Status.Recycling, func(e v1.RecyclingGroup) bool { return e.Index == at.group }) {
+		*c.group(at.uid, at.group) = *newFacts()
 	}
 }
 
@@ -103,14 +113,6 @@ func (c *Checker) learnReleased(ch *Change) {
 func (c *Checker) failed(set types.UID, index int32, n int64) bool {
 	_, failed := c.group(set, index).failures[n]
 	return failed
-}
-
-func wanted(s *v1.LeaderWorkerSet, index int32) bool {
-	if s == nil {
-		return false
-	}
-	_, surge := budget(s)
-	return index < replicas(s)+surge
 }
 
 func disrupted(p *corev1.Pod) bool {

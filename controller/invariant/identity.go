@@ -49,7 +49,7 @@ func S2(c *Checker, ch *Change) string {
 		if !ch.UID {
 			return fmt.Sprintf("%s deleted without its UID as precondition", name)
 		}
-		if !c.ownedBySeen(ch.Before, ch) {
+		if !c.ownedBySeen(ch.Before, ch) && !c.seenOwned(ch) {
 			return fmt.Sprintf("%s deleted, which belongs to %q", name, owner(ch.Before))
 		}
 	case Update:
@@ -87,9 +87,11 @@ func (c *Checker) ownedBySeen(o Object, ch *Change) bool {
 	return owner(o) != ""
 }
 
-// seenOwned says that the cache showed a pod as owned when its status was written.
+// seenOwned says that the cache showed a pod as owned that was deleted, or whose
+// status was written. Only a resourceVersion could prevent that, and nodes change
+// pods all the time.
 func (c *Checker) seenOwned(ch *Change) bool {
-	if ch.Seen == nil || ch.Subresource != "status" {
+	if ch.Seen == nil || ch.Verb == Update && ch.Subresource != "status" {
 		return false
 	}
 	return slices.ContainsFunc(c.podsAt(ch.Seen.Pods), func(p *corev1.Pod) bool {

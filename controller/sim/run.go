@@ -109,6 +109,10 @@ func Run(seed uint64, told bool) *Result {
 		})
 	}
 	if len(w.broken) == 0 && w.settle() {
+		// Pods that were orphaned and fit no group are for a person to remove.
+		if w.removeOrphans() {
+			w.settle()
+		}
 		w.atRest()
 	}
 	return r

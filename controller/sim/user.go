@@ -221,6 +221,21 @@ func (w *World) monkeyActs() bool {
 	return true
 }
 
+// removeOrphans removes the pods that nobody controls, if there is a set whose
+// names they hold.
+func (w *World) removeOrphans() bool {
+	some := false
+	if _, exists := w.server.sets.items[theKey]; exists {
+		for _, p := range w.server.pods.list() {
+			if controllerOf(p) == "" {
+				some = true
+				_ = remove(w.server, w.server.pods, keyOf(p), request{by: invariant.User, uid: p.UID})
+			}
+		}
+	}
+	return some
+}
+
 // cleanUp removes what the monkey left: pods that nobody controls and that are
 // not what an orphaning deletion left behind.
 func (w *World) cleanUp() {
