@@ -49,10 +49,22 @@ func startedEntries(ch *Change) (before, after *v1.LeaderWorkerSet, started []v1
 	return before, after, started
 }
 
+// allSince is the message of a judgement that comes out bad for the pods at every
+// moment since a version: what happened meanwhile may be known or not.
+func (c *Checker) allSince(at int64, judge func([]*corev1.Pod) string) string {
+	message := judge(labelled(c.podsNow()))
+	for _, version := range c.versionsSince(at) {
+		if message == "" {
+			break
+		}
+		message = judge(c.podsAt(version))
+	}
+	return message
+}
+
 // S7: an available group is taken down for an update only if those that remain
 // are at least min(R, E) - U. A group that has failed meanwhile, unseen, is not
-// our doing: the rule holds for what the pods were when the sync began, or for
-// what they are.
+// our doing.
 func S7(c *Checker, ch *Change) string {
 	_, after, started := startedEntries(ch)
 	if ch.Seen == nil || !slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Cause == v1.RecycleUpdate }) {
@@ -83,11 +95,7 @@ func S7(c *Checker, ch *Change) string {
 		}
 		return ""
 	}
-	message := judge(c.podsAt(ch.Seen.Pods))
-	if message != "" && judge(c.podsNow()) != "" {
-		return message
-	}
-	return ""
+	return c.allSince(ch.Seen.Pods, judge)
 }
 
 // S8: no create raises the groups alive above R+S, and none is for an index
@@ -104,11 +112,12 @@ func S8(c *Checker, ch *Change) string {
 		return fmt.Sprintf("pod %s created, where indices end at %d", p.Name, limit-1)
 	}
 	now := groupsOf(labelled(c.podsNow()), at.uid)
-	if len(now[at.group]) > 1 || int32(len(now)) <= limit {
+	seen := groupsOf(c.podsAt(ch.Seen.Pods), at.uid)
+	if len(now[at.group]) > 1 || len(seen[at.group]) > 0 || int32(len(now)) <= limit {
 		return ""
 	}
 	known := map[int32]bool{at.group: true}
-	for index := range groupsOf(c.podsAt(ch.Seen.Pods), at.uid) {
+	for index := range seen {
 		known[index] = known[index] || len(now[index]) > 0
 	}
 	if int32(len(known)) > limit {
@@ -211,8 +220,5 @@ func S10a(c *Checker, ch *Change) string {
 		return ""
 	}
 	c.count("S10a")
-	if message := judge(c.podsAt(ch.Seen.Pods)); message != "" && judge(c.podsNow()) != "" {
-		return message
-	}
-	return ""
+	return c.allSince(ch.Seen.Pods, judge)
 }

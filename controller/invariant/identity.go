@@ -139,7 +139,8 @@ func createdPod(ch *Change) (*corev1.Pod, place, bool) {
 	return p, at, ok
 }
 
-// S4: live pods of a group share one revision and one incarnation.
+// S4: live pods of a group share one revision and one incarnation. A pod that
+// lost its label is unseen, and is released once it turns out to be in the way.
 func S4(c *Checker, ch *Change) string {
 	p, ok := ch.After.(*corev1.Pod)
 	if !ok || ch.By != Controller {
@@ -151,7 +152,7 @@ func S4(c *Checker, ch *Change) string {
 	}
 	c.count("S4")
 	shared := map[string]string{}
-	for _, mate := range ofGroup(c.podsNow(), at.uid, at.group) {
+	for _, mate := range ofGroup(labelled(c.podsNow()), at.uid, at.group) {
 		if !terminating(mate) {
 			shared[fmt.Sprintf("revision %s, incarnation %d", revisionOf(mate), incarnation(mate))] += " " + mate.Name
 		}

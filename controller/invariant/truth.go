@@ -88,6 +88,21 @@ func (t *truth) podsAt(at int64) []*corev1.Pod {
 	return labelled(out)
 }
 
+// versionsSince are the resource versions at which pods changed after one, and
+// that one.
+func (t *truth) versionsSince(at int64) []int64 {
+	out := []int64{at}
+	for _, versions := range t.past {
+		for _, v := range slices.Backward(versions) {
+			if v.from <= at {
+				break
+			}
+			out = append(out, v.from)
+		}
+	}
+	return out
+}
+
 // labelled are the pods among these that a cache shows.
 func labelled(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return p.Labels[v1.LabelName] == "" })

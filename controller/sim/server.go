@@ -130,7 +130,8 @@ func update[T object](s *Server, t *table[T], key types.NamespacedName, r reques
 	if err := oneController(t, after); err != nil {
 		return none, err
 	}
-	if equality.Semantic.DeepEqual(before, after) {
+	// Nodes and the scheduler write only what is new.
+	if (r.by == invariant.Controller || r.by == invariant.User) && equality.Semantic.DeepEqual(before, after) {
 		s.tell(before, before, invariant.Update, r)
 		return clone(before), nil
 	}

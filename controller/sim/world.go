@@ -136,11 +136,16 @@ const (
 // settle lets everything happen that is to happen, without faults, until nothing
 // is left and no process asks to be woken. It reports whether that came about.
 func (w *World) settle() bool {
-	w.fault = func(*call) Fault { return noFault }
-	w.meanwhile = func(*Process) {}
+	return w.rest(func(*call) Fault { return noFault }, upToDate)
+}
+
+// rest is settle with faults, of which there must come an end. Processes that are
+// started in place of others begin so many writes behind.
+func (w *World) rest(fault func(*call) Fault, behind func() int) bool {
+	w.fault, w.meanwhile = fault, func(*Process) {}
 	until, syncs := w.clock.Now().Add(settleTime), w.syncs
 	for {
-		if w.calm() {
+		if w.calm(behind) {
 			continue
 		}
 		next := time.Time{}
@@ -171,8 +176,8 @@ func later(a, b time.Time) time.Time {
 }
 
 // calm does the next thing that needs no time to pass, if there is one.
-func (w *World) calm() bool {
-	if w.replaceDead(upToDate) {
+func (w *World) calm(behind func() int) bool {
+	if w.replaceDead(behind) {
 		return true
 	}
 	for _, p := range w.processes {
@@ -245,6 +250,18 @@ func (p *Process) feeds() []follower {
 	return []follower{p.sets, p.pods, p.services, p.revisions}
 }
 
+func incarnationOf(p *corev1.Pod) string { return p.Annotations[v1.AnnotationIncarnation] }
+
+func revisionOf(p *corev1.Pod) string { return p.Labels[v1.LabelRevision] }
+
+func restartCounts(s *v1.LeaderWorkerSet) []string {
+	var out []string
+	for _, r := range s.Status.GroupRestarts {
+		out = append(out, fmt.Sprintf("%d:%d", r.Index, r.Count))
+	}
+	return out
+}
+
 func nameOf(c *invariant.Change) string {
 	o := c.After
 	if o == nil {
@@ -274,7 +291,7 @@ func describeChange(c *invariant.Change, version int64) string {
 	case nil:
 		what = "gone"
 	case *corev1.Pod:
-		what = fmt.Sprintf("incarnation %s revision %s %s ready %t", o.Annotations[v1.AnnotationIncarnation], o.Labels[v1.LabelRevision], o.Status.Phase, ready(o))
+		what = fmt.Sprintf("incarnation %s revision %s %s ready %t", incarnationOf(o), revisionOf(o), o.Status.Phase, ready(o))
 		if o.DeletionTimestamp != nil {
 			what += " terminating"
 		}

@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"lws-controller/controller/invariant"
+)
+
+// Scenario is what a user and the nodes do, each step once everything has come to
+// rest after the one before.
+type Scenario struct {
+	Name  string
+	Steps []func(w *World)
+}
+
+// outcome is how a scenario ended.
+type outcome struct {
+	// state is the objects at rest, tally what was created and deleted.
+	state, tally string
+	writes       int
+	broken       []invariant.Violation
+	story        []string
+	// what is the write that the fault came upon.
+	what string
+}
+
+// play plays a scenario with one fault at one write, or without if n is negative.
+// behind is how much a controller that is started after a crash has yet to see.
+func play(s Scenario, n int, fault Fault, behind int, told bool) outcome {
+	w := newWorld(1, told)
+	defer w.end()
+	at, what := 0, ""
+	once := func(c *call) Fault {
+		if !c.write {
+			return noFault
+		}
+		if at++; at-1 != n {
+			return noFault
+		}
+		what = c.what
+		w.note("fault: %s: %s", c.what, fault)
+		return fault
+	}
+	w.startProcess(upToDate)
+	for i, step := range s.Steps {
+		w.note("step %d of %q", i+1, s.Name)
+		step(w)
+		if !w.rest(once, func() int { return behind }) {
+			break
+		}
+	}
+	o := outcome{state: w.state(), tally: w.tallied(), writes: at, what: what}
+	w.atRest()
+	o.broken, o.story = w.broken, w.story
+	return o
+}
+
+// state describes all objects, without what differs from run to run.
+func (w *World) state() string {
+	var out []string
+	for _, s := range w.server.sets.list() {
+		st := &s.Status
+		out = append(out, fmt.Sprintf("set %s: replicas %d ready %d updated %d established %d recycling %d restarts %v update %s current %s", s.Name,
+			st.Replicas, st.ReadyReplicas, st.UpdatedReplicas, st.EstablishedReplicas, len(st.Recycling), restartCounts(s), st.UpdateRevision, st.CurrentRevision))
+		for _, c := range st.Conditions {
+			if c.Status == "True" {
+				out = append(out, "  is "+c.Type)
+			}
+		}
+	}
+	for _, p := range w.server.pods.list() {
+		out = append(out, fmt.Sprintf("pod %s: incarnation %s revision %s ready %t owned %t", p.Name, incarnationOf(p), revisionOf(p), ready(p), controllerOf(p) != ""))
+	}
+	for _, s := range w.server.services.list() {
+		out = append(out, "service "+s.Name)
+	}
+	for _, r := range w.server.revisions.list() {
+		out = append(out, fmt.Sprintf("revision %s number %d", r.Name, r.Revision))
+	}
+	return strings.Join(out, "\n")
+}
+
+// tallied says how often the controller created and deleted each object.
+func (w *World) tallied() string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(w.tally)) {
+		out = append(out, fmt.Sprintf("%s: %d", key, w.tally[key]))
+	}
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+)
+
+func apply(s *v1.LeaderWorkerSet) func(*World) { return func(w *World) { w.Apply(s) } }
+
+func edit(what string, f ...func(*v1.LeaderWorkerSet)) func(*World) {
+	return func(w *World) {
+		w.Edit(what, func(s *v1.LeaderWorkerSet) {
+			for _, f := range f {
+				f(s)
+			}
+		})
+	}
+}
+
+// goesWrong has a trouble of this name come upon a pod.
+func goesWrong(what, pod string) func(*World) {
+	return func(w *World) {
+		for _, t := range troubles {
+			if t.name == what {
+				w.note("trouble: %s of %s", what, pod)
+				t.do(w, w.server.pods.items[types.NamespacedName{Namespace: theKey.Namespace, Name: pod}])
+			}
+		}
+	}
+}
+
+func deleteSet(how metav1.DeletionPropagation) func(*World) {
+	return func(w *World) { w.DeleteSet(how) }
+}
+
+// at begins a scenario with a set that runs.
+func at(s *v1.LeaderWorkerSet, steps ...func(*World)) []func(*World) {
+	return append([]func(*World){apply(s)}, steps...)
+}
+
+var scenarios = []Scenario{
+	{"create 3 groups of 3", at(newSet(3, 3))},
+	{"create, leader first", at(newSet(2, 3, startup(v1.LeaderReadyStartupPolicy)))},
+	{"create, a service per group", at(newSet(2, 2, subdomain(v1.SubdomainUniquePerReplica)))},
+	{"scale 3, 1, 2", at(newSet(3, 2), edit("scale to 1", scale(1)), edit("scale to 2", scale(2)))},
+	{"a worker restarts", at(newSet(2, 3), goesWrong("restart", "a-1-1"))},
+	{"a leader fails", at(newSet(2, 3, startup(v1.LeaderReadyStartupPolicy)), goesWrong("fail", "a-0"))},
+	{"a pod is evicted", at(newSet(2, 2), goesWrong("evict", "a-0-1"))},
+	{"a pod is deleted", at(newSet(2, 2), func(w *World) { w.DeletePod("a-1") })},
+	{"a pod fails, policy None", at(newSet(1, 3, restartPolicy(v1.NoneRestartPolicy)), goesWrong("fail", "a-0-1"))},
+	{"two failures", at(newSet(1, 2), goesWrong("restart", "a-0-1"), goesWrong("fail", "a-0"))},
+	{"update", at(newSet(2, 2), edit("image", image("v2")))},
+	{"update with surge", at(newSet(2, 2, budget(0, 1, 0)), edit("image", image("v2")))},
+	{"update with a new size", at(newSet(2, 2), edit("size and image", image("v2"), resize(3)))},
+	{"update below a partition", at(newSet(3, 1), edit("image", image("v2"), budget(1, 0, 1)), edit("partition 0", budget(1, 0, 0)))},
+	{"update and back", at(newSet(2, 2), edit("image", image("bad")), edit("back", image("v1")))},
+	{"delete in the background", at(newSet(2, 2), deleteSet(metav1.DeletePropagationBackground))},
+	{"delete in the foreground", at(newSet(2, 2), deleteSet(metav1.DeletePropagationForeground))},
+	{"orphan and adopt", at(newSet(2, 2), deleteSet(metav1.DeletePropagationOrphan), apply(newSet(2, 2)))},
+	{"delete and create at once", at(newSet(2, 2), func(w *World) {
+		w.DeleteSet(metav1.DeletePropagationBackground)
+		w.Apply(newSet(2, 2))
+	})},
+}
+
+// TestExhaustive plays each scenario with a crash before, a crash after, and a
+// lost answer at each write. The end and what was created and deleted must be
+// those of the run without (L3).
+func TestExhaustive(t *testing.T) {
+	points := 0
+	for _, s := range scenarios {
+		t.Run(s.Name, func(t *testing.T) {
+			want := play(s, -1, noFault, 0, false)
+			if len(want.broken) > 0 {
+				t.Fatalf("without faults: %v\n%s", want.broken, strings.Join(play(s, -1, noFault, 0, true).story, "\n"))
+			}
+			for n := range want.writes {
+				for _, fault := range []Fault{crashBefore, crashAfter, unanswered} {
+					for _, behind := range []int{0, 3, 8} {
+						if fault == unanswered && behind > 0 {
+							continue
+						}
+						points++
+						got := play(s, n, fault, behind, false)
+						if len(got.broken) == 0 && got.state == want.state && got.tally == want.tally {
+							continue
+						}
+						t.Errorf("%s at write %d (%s), then caches %d behind: %v", fault, n, got.what, behind, got.broken)
+						if got.state != want.state {
+							t.Errorf("ends as\n%s\nnot as\n%s", got.state, want.state)
+						} else if got.tally != want.tally {
+							t.Errorf("made\n%s\nnot\n%s", difference(got.tally, want.tally), difference(want.tally, got.tally))
+						}
+						t.Fatalf("story:\n%s", strings.Join(play(s, n, fault, behind, true).story, "\n"))
+					}
+				}
+			}
+		})
+	}
+	t.Logf("%d crash points", points)
+}
+
+// difference are the lines of a that b lacks.
+func difference(a, b string) string {
+	var out []string
+	for _, line := range strings.Split(a, "\n") {
+		if !strings.Contains("\n"+b+"\n", "\n"+line+"\n") {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
