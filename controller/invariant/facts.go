@@ -60,7 +60,9 @@ func (c *Checker) learn(ch *Change) {
 	}
 	if ch.Before != nil && owner(ch.Before) == "" {
 		// Adopted: what became of its mates while nobody looked is not known.
-		f.failures[n] = f.failures[n]
+		if _, known := f.failures[n]; !known {
+			f.failures[n] = false
+		}
 	}
 	mates := slices.DeleteFunc(ofGroup(c.podsNow(), at.uid, at.group), func(p *corev1.Pod) bool { return incarnation(p) != n })
 	if whollyReady(mates) {
