@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -20,7 +21,9 @@ import (
 )
 
 // liveSet checks against the API server, once, that the set is still the one that
-// is being synced. Nothing is adopted for a set that is gone or going.
+// is being synced, with the same spec. Nothing is adopted for a set that is gone
+// or going, and no revision is written for a spec that is past. Where it is not,
+// the answer is a conflict: the news about that will bring us back.
 type liveSet struct {
 	c       *Controller
 	m       *memory
@@ -34,16 +37,23 @@ func (l *liveSet) check(ctx context.Context) error {
 		return nil
 	}
 	live, err := l.c.API.GetSet(ctx, l.m.key)
+	var why error
 	switch {
+	case apierrors.IsNotFound(err):
+		why = errors.New("the set is gone")
 	case err != nil:
 		return err
 	case live.UID != l.m.set.UID:
-		return fmt.Errorf("the set was replaced: its UID is %s, not %s", live.UID, l.m.set.UID)
+		why = fmt.Errorf("the set was replaced: its UID is %s, not %s", live.UID, l.m.set.UID)
 	case live.DeletionTimestamp != nil:
-		return fmt.Errorf("the set is being deleted since %s", live.DeletionTimestamp)
+		why = fmt.Errorf("the set is being deleted since %s", live.DeletionTimestamp)
+	case live.Generation != l.m.set.Generation:
+		why = fmt.Errorf("the set has generation %d, not %d", live.Generation, l.m.set.Generation)
+	default:
+		l.checked = true
+		return nil
 	}
-	l.checked = true
-	return nil
+	return apierrors.NewConflict(v1.SchemeGroupVersion.WithResource(v1.Resource).GroupResource(), l.m.key.Name, why)
 }
 
 // adopt makes the set the controller of pods and Services that nobody controls

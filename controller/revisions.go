@@ -94,10 +94,14 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 		}
 	}
 	found := history.Find(content)
+	if found == nil || !history.IsLatest(found) {
+		if err := live.check(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
 	case found == nil:
-		made, err := c.createRevision(ctx, m, history, content)
-		if err := stored(made, err); err != nil {
+		if err := stored(c.createRevision(ctx, m, history, content)); err != nil {
 			return err
 		}
 	case !history.IsLatest(found):

@@ -104,8 +104,8 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	}
 	err := c.settleRevisions(ctx, m)
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
-		// The name is that of a revision of a set that is gone, or the cache lags:
-		// the news about it will bring us back.
+		// The name is that of a revision of a set that is gone, or a cache lags: the
+		// news about it will bring us back.
 		klog.FromContext(ctx).V(4).Info("Waiting for revisions", "reason", err.Error())
 		wait.sooner(confirmDelay)
 		return wait, nil
@@ -114,7 +114,10 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		return wait, fmt.Errorf("settling the revisions: %w", err)
 	}
 	c.receive(m, now, &wait)
-	if err := c.adopt(ctx, m, now); err != nil {
+	if err := c.adopt(ctx, m, now); apierrors.IsConflict(err) {
+		wait.sooner(confirmDelay)
+		return wait, nil
+	} else if err != nil {
 		return wait, fmt.Errorf("adopting pods: %w", err)
 	}
 	c.lookAgain(ctx, m, now)
