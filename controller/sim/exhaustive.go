@@ -44,6 +44,7 @@ func play(s Scenario, n int, fault Fault, behind int, told bool) outcome {
 		w.note("fault: %s: %s", c.what, fault)
 		return fault
 	}
+	w.hasty = behind > 0
 	w.startProcess(upToDate)
 	for i, step := range s.Steps {
 		w.note("step %d of %q", i+1, s.Name)

@@ -81,7 +81,7 @@ func TestExhaustive(t *testing.T) {
 			}
 			for n := range want.writes {
 				for _, fault := range []Fault{crashBefore, crashAfter, unanswered} {
-					for _, behind := range []int{0, 3, 8} {
+					for _, behind := range []int{0, 1, 4, 15} {
 						if fault == unanswered && behind > 0 {
 							continue
 						}

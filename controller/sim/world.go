@@ -40,6 +40,9 @@ type World struct {
 	// told: the story is recorded.
 	told bool
 
+	// hasty: controllers act on what their caches show before these catch up.
+	hasty bool
+
 	syncs, writes, faults int
 	started               int
 	// tally is how often each object was created and deleted by the controller.
@@ -145,7 +148,7 @@ func (w *World) rest(fault func(*call) Fault, behind func() int) bool {
 	w.fault, w.meanwhile = fault, func(*Process) {}
 	until, syncs := w.clock.Now().Add(settleTime), w.syncs
 	for {
-		if w.calm(behind) {
+		if w.syncs-syncs <= settleSyncs && w.calm(behind) {
 			continue
 		}
 		next := time.Time{}
@@ -181,14 +184,17 @@ func (w *World) calm(behind func() int) bool {
 		return true
 	}
 	for _, p := range w.processes {
-		if p.deliverAll() {
+		if !w.hasty && p.deliverAll() {
 			return true
 		}
 		if due := p.due(); len(due) > 0 {
 			p.sync(due[0])
 			// Without this a loop of syncs would stop the time.
 			w.clock.Step(time.Millisecond)
-			return w.syncs < 1<<20
+			return true
+		}
+		if w.hasty && p.deliverAll() {
+			return true
 		}
 	}
 	return w.nodesAct() || w.collectorActs()
