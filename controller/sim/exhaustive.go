@@ -20,9 +20,10 @@ type Scenario struct {
 type outcome struct {
 	// state is the objects at rest, tally what was created and deleted.
 	state, tally string
-	writes       int
-	broken       []invariant.Violation
-	story        []string
+	// writes is how many writes there were, first how many in the first step.
+	writes, first int
+	broken        []invariant.Violation
+	story         []string
 	// what is the write that the fault came upon.
 	what string
 }
@@ -32,6 +33,7 @@ type outcome struct {
 func play(s Scenario, n int, fault Fault, behind int, told bool) outcome {
 	w := newWorld(1, told)
 	defer w.end()
+	var o outcome
 	at, what := 0, ""
 	once := func(c *call) Fault {
 		if !c.write {
@@ -52,8 +54,11 @@ func play(s Scenario, n int, fault Fault, behind int, told bool) outcome {
 		if !w.rest(once, func() int { return behind }) {
 			break
 		}
+		if i == 0 {
+			o.first = at
+		}
 	}
-	o := outcome{state: w.state(), tally: w.tallied(), writes: at, what: what}
+	o.state, o.tally, o.writes, o.what = w.state(), w.tallied(), at, what
 	w.atRest()
 	o.broken, o.story = w.broken, w.story
 	return o
