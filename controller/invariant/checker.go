@@ -9,6 +9,10 @@ import (
 // Checker looks at one write after the other. The zero value is not usable; see
 // New.
 type Checker struct {
+	// Several controllers are at work: what one deletes may look like a failure to
+	// another, which is harmless, since the group is gone anyway.
+	Several bool
+
 	truth
 	groups map[groupKey]*facts
 	// counted says how often each invariant was looked at where it could have

@@ -22,6 +22,10 @@ type facts struct {
 	// revision is that of the newest pod, incarnation its own.
 	revision    string
 	incarnation int64
+	// since is the resource version at which this life of the group began, last
+	// the facts of the one before: a lagging cache may still show that.
+	since int64
+	last  *facts
 }
 
 func newFacts() *facts {
@@ -80,8 +84,21 @@ func (c *Checker) learnNewLife(ch *Change, at place) {
 		return
 	}
 	if !slices.ContainsFunc(set.Status.Recycling, func(e v1.RecyclingGroup) bool { return e.Index == at.group }) {
-		*c.group(at.uid, at.group) = *newFacts()
+		f := newFacts()
+		f.since, f.last = parseVersion(ch.After), c.group(at.uid, at.group)
+		f.last.last = nil
+		c.groups[groupKey{at.uid, at.group}] = f
 	}
+}
+
+// lives are the facts of a group that the author of a change may have gone by:
+// those of the last life too where its cache had not yet seen the end of that.
+func (c *Checker) lives(ch *Change, set types.UID, index int32) []*facts {
+	f := c.group(set, index)
+	if f.last != nil && ch.Seen != nil && ch.Seen.Pods < f.since {
+		return []*facts{f, f.last}
+	}
+	return []*facts{f}
 }
 
 // learnFailure notes failures: what ended, restarted, or was deleted by others.
@@ -113,7 +130,11 @@ func (c *Checker) learnReleased(ch *Change) {
 
 // failed says that something of this incarnation has failed.
 func (c *Checker) failed(set types.UID, index int32, n int64) bool {
-	_, failed := c.group(set, index).failures[n]
+	f := c.group(set, index)
+	_, failed := f.failures[n]
+	if !failed && f.last != nil {
+		_, failed = f.last.failures[n]
+	}
 	return failed
 }
 

@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,11 +19,12 @@ func S5(c *Checker, ch *Change) string {
 	}
 	c.count("S5")
 	n := incarnation(p)
-	f := c.group(at.uid, at.group)
-	if !f.leaders[n] {
+	lives := c.lives(ch, at.uid, at.group)
+	if !slices.ContainsFunc(lives, func(f *facts) bool { return f.leaders[n] }) {
 		return fmt.Sprintf("worker %s of incarnation %d created, whose leader never existed", p.Name, n)
 	}
-	if s := c.seenSet(ch); s != nil && s.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy && !f.readyLeaders[n] {
+	if s := c.seenSet(ch); s != nil && s.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy &&
+		!slices.ContainsFunc(lives, func(f *facts) bool { return f.readyLeaders[n] }) {
 		return fmt.Sprintf("worker %s created, whose leader has never been Ready", p.Name)
 	}
 	leader := c.pods[types.NamespacedName{Namespace: p.Namespace, Name: topology.LeaderName(at.set.Name, at.group)}]

@@ -19,9 +19,11 @@ type options struct {
 	// something else happen meanwhile.
 	faulty, busy int
 	// coalesce: caches skip states. past: they begin in the past.
-	coalesce, past bool
-	steps          int
-	quota          int
+	// two: two controllers are at work, as when one has lost its lease and does
+	// not know yet.
+	coalesce, past, two bool
+	steps               int
+	quota               int
 }
 
 // drawOptions draws the options of a run.
@@ -41,7 +43,7 @@ func (w *World) drawOptions() options {
 	if maybe(2) {
 		o.weights["crash"] = 1
 	}
-	o.coalesce, o.past = maybe(2), maybe(2)
+	o.coalesce, o.past, o.two = maybe(2), maybe(2), maybe(6)
 	if maybe(2) {
 		o.busy = 5 + w.rng.IntN(30)
 	}
@@ -94,12 +96,19 @@ func Run(seed uint64, told bool) *Result {
 	w.fault, w.meanwhile = w.randomFault, w.randomMeanwhile
 	w.Apply(w.drawSet())
 	w.startProcess(w.behind)
+	if w.options.two {
+		w.checker.Several = true
+		w.startProcess(w.behind)
+	}
 	r := &Result{World: w}
 	for r.Steps < w.options.steps && len(w.broken) == 0 {
 		w.act(actors)
 		r.Steps++
 	}
 	w.note("no faults from here on")
+	if w.options.two {
+		w.leaveOne()
+	}
 	w.server.quota = 0
 	w.cleanUp()
 	if s, exists := w.server.sets.items[theKey]; exists && s.DeletionTimestamp == nil && w.rng.IntN(4) > 0 {
@@ -213,5 +222,8 @@ func (w *World) randomFault(c *call) Fault {
 func (w *World) randomMeanwhile(*Process) {
 	if w.rng.IntN(100) < w.options.busy {
 		w.act([]string{"deliver", "nodes", "collector", "clock", "user", "trouble", "monkey"})
+	}
+	if w.options.two && w.rng.IntN(8) == 0 {
+		w.actor("sync")
 	}
 }

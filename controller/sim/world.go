@@ -121,6 +121,14 @@ func (w *World) replaceDead(behind func() int) bool {
 	return false
 }
 
+// leaveOne stops all processes but the last that was started.
+func (w *World) leaveOne() {
+	for _, p := range w.processes[:len(w.processes)-1] {
+		p.stop()
+	}
+	w.processes = w.processes[len(w.processes)-1:]
+}
+
 // end stops all processes.
 func (w *World) end() {
 	for _, p := range w.processes {
