@@ -10,7 +10,8 @@ import (
 // New.
 type Checker struct {
 	// Several controllers are at work: what one deletes may look like a failure to
-	// another, which is harmless, since the group is gone anyway.
+	// another whose cache of pods lags. It is put on record, but harms nothing: the
+	// pods that are then to be deleted are gone.
 	Several bool
 
 	truth

@@ -21,7 +21,10 @@ func S11(c *Checker, ch *Change) string {
 		}
 		c.count("S11")
 		f := c.group(after.UID, e.Index)
-		if !c.Several && !c.failed(after.UID, e.Index, e.Incarnation) {
+		if c.Several {
+			continue
+		}
+		if !c.failed(after.UID, e.Index, e.Incarnation) {
 			return fmt.Sprintf("group %d is recreated because of a failure of incarnation %d that never was", e.Index, e.Incarnation)
 		}
 		if f.recreated[e.Incarnation] {

@@ -1,0 +1,258 @@
+package invariant
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/revision"
+)
+
+// story feeds a checker with changes and collects the numbers of what they broke.
+type story struct {
+	*Checker
+	version int64
+	set     *v1.LeaderWorkerSet
+	broken  []string
+}
+
+var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (s *story) change(c *Change) {
+	s.version++
+	if c.After != nil {
+		c.After.SetResourceVersion(strconv.FormatInt(s.version, 10))
+	}
+	if c.At.IsZero() {
+		c.At = now
+	}
+	if c.By == Controller && c.Seen == nil {
+		c.Seen = &Seen{Set: s.set, Pods: s.version - 1}
+	}
+	for _, v := range s.Observe(c, s.version) {
+		s.broken = append(s.broken, v.Invariant)
+	}
+}
+
+// begin is a set of three groups of two at revision r.
+func begin() *story {
+	s := &story{Checker: New()}
+	two, three := int32(2), int32(3)
+	s.set = &v1.LeaderWorkerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "set", Generation: 3},
+		Spec:   v1.LeaderWorkerSetSpec{Replicas: &three, StartupPolicy: v1.LeaderReadyStartupPolicy, LeaderWorkerTemplate: v1.LeaderWorkerTemplate{Size: &two}},
+		Status: v1.LeaderWorkerSetStatus{UpdateRevision: "r", CurrentRevision: "r", ObservedGeneration: 3, EstablishedReplicas: 3}}
+	s.change(&Change{By: User, Verb: Create, After: s.set.DeepCopy()})
+	s.revision("r", 1, "one")
+	return s
+}
+
+func (s *story) revision(key string, number int64, image string) *appsv1.ControllerRevision {
+	set := s.set.DeepCopy()
+	set.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}
+	data, err := revision.Data(revision.FromSet(set))
+	if err != nil {
+		panic(err)
+	}
+	r := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a-" + key + "-" + strconv.FormatInt(number, 10),
+		UID: types.UID(key), Labels: map[string]string{v1.LabelName: "a", v1.LabelRevision: key}, OwnerReferences: s.owners()},
+		Data: runtime.RawExtension{Raw: data}, Revision: number}
+	s.change(&Change{By: Controller, Verb: Create, After: r})
+	return r
+}
+
+func (s *story) owners() []metav1.OwnerReference {
+	return []metav1.OwnerReference{*metav1.NewControllerRef(s.set, v1.GroupVersionKind)}
+}
+
+func (s *story) pod(name string, n int, key string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name + strconv.Itoa(n)), OwnerReferences: s.owners(),
+		Labels:      map[string]string{v1.LabelName: "a", v1.LabelRevision: key},
+		Annotations: map[string]string{v1.AnnotationIncarnation: strconv.Itoa(n), v1.AnnotationSize: "2"}}}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func readyPod(p *corev1.Pod) {
+	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+}
+
+func failedPod(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+
+func going(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now} }
+
+func (s *story) create(p *corev1.Pod) { s.change(&Change{By: Controller, Verb: Create, After: p}) }
+
+func (s *story) kubelet(before, after *corev1.Pod) {
+	s.change(&Change{By: Kubelet, Verb: Update, Before: before, After: after})
+}
+
+// run brings a group up.
+func (s *story) run(leader string, n int, key string) {
+	for _, name := range []string{leader, leader + "-1"} {
+		s.create(s.pod(name, n, key))
+		s.kubelet(s.pod(name, n, key), s.pod(name, n, key, readyPod))
+	}
+}
+
+func (s *story) status(f func(*v1.LeaderWorkerSetStatus)) {
+	before := s.sets[types.NamespacedName{Namespace: "ns", Name: "a"}]
+	after := before.DeepCopy()
+	f(&after.Status)
+	s.change(&Change{By: Controller, Verb: Update, Subresource: "status", UID: true, Before: before, After: after})
+}
+
+func recycling(index int32, n int64, cause v1.RecycleCause, key string) v1.RecyclingGroup {
+	return v1.RecyclingGroup{Index: index, Incarnation: n, Cause: cause, Revision: key}
+}
+
+// TestEachInvariantCanBeBroken: a check that nothing can fail is none.
+func TestEachInvariantCanBeBroken(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		want string
+		do   func(s *story)
+	}{
+		{"nothing wrong", "", func(s *story) {
+			s.run("a-0", 1, "r")
+			s.run("a-1", 1, "r")
+		}},
+		{"deletion by force", "S1", func(s *story) {
+			s.run("a-0", 1, "r")
+			p := s.pod("a-0", 1, "r", readyPod)
+			s.change(&Change{By: Controller, Verb: Delete, UID: true, Force: true, Before: p, After: s.pod("a-0", 1, "r", readyPod, going)})
+		}},
+		{"deletion without a precondition", "S2", func(s *story) {
+			s.run("a-0", 1, "r")
+			s.change(&Change{By: Controller, Verb: Delete, Before: s.pod("a-0", 1, "r", readyPod)})
+		}},
+		{"pod of nobody", "S2", func(s *story) {
+			s.create(s.pod("a-0", 1, "r", func(p *corev1.Pod) { p.OwnerReferences = nil }))
+		}},
+		{"patch of a foreign pod", "S2", func(s *story) {
+			foreign := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }
+			s.change(&Change{By: Controller, Verb: Update, UID: true, Version: true, Before: s.pod("a-0", 1, "r", foreign), After: s.pod("a-0", 1, "r", foreign, readyPod)})
+		}},
+		{"next incarnation before the last is gone", "S3", func(s *story) {
+			s.run("a-0", 1, "r")
+			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0", 1, "r", readyPod)})
+			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0-1", 1, "r", readyPod), After: s.pod("a-0-1", 1, "r", readyPod, going)})
+			s.create(s.pod("a-0", 2, "r"))
+		}},
+		{"two revisions in a group", "S4", func(s *story) {
+			s.revision("q", 2, "two")
+			s.create(s.pod("a-0", 1, "r", readyPod))
+			s.create(s.pod("a-0-1", 1, "q"))
+		}},
+		{"worker before its leader is Ready", "S5", func(s *story) {
+			s.create(s.pod("a-0", 1, "r"))
+			s.create(s.pod("a-0-1", 1, "r"))
+		}},
+		{"too many available groups taken down", "S7", func(s *story) {
+			s.run("a-0", 1, "r")
+			s.run("a-1", 1, "r")
+			s.revision("q", 2, "two")
+			s.status(func(st *v1.LeaderWorkerSetStatus) {
+				st.UpdateRevision = "q"
+				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleUpdate, "q"), recycling(1, 1, v1.RecycleUpdate, "q")}
+			})
+		}},
+		{"index beyond the replicas", "S8", func(s *story) { s.create(s.pod("a-3", 1, "r")) }},
+		{"rebuilt at another revision after a failure", "S9", func(s *story) {
+			s.revision("q", 2, "two")
+			s.create(s.pod("a-0", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod))
+			s.status(func(st *v1.LeaderWorkerSetStatus) {
+				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleFailure, "r")}
+			})
+			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0", 1, "r", failedPod)})
+			s.create(s.pod("a-0", 2, "q"))
+		}},
+		{"back to an older revision", "S10", func(s *story) {
+			s.revision("q", 2, "two")
+			s.create(s.pod("a-0", 1, "q"))
+			s.status(func(st *v1.LeaderWorkerSetStatus) {
+				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleUpdate, "r")}
+			})
+		}},
+		{"unproven revision everywhere", "S10a", func(s *story) {
+			s.run("a-1", 1, "r")
+			s.revision("q", 2, "two")
+			s.create(s.pod("a-0", 1, "r"))
+			s.create(s.pod("a-2", 1, "r"))
+			s.status(func(st *v1.LeaderWorkerSetStatus) {
+				st.UpdateRevision = "q"
+				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleUpdate, "q"), recycling(2, 1, v1.RecycleUpdate, "q")}
+			})
+		}},
+		{"recreated without a failure", "S11", func(s *story) {
+			s.create(s.pod("a-0", 1, "r"))
+			s.status(func(st *v1.LeaderWorkerSetStatus) {
+				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleFailure, "r")}
+			})
+		}},
+		{"recreated twice for one failure", "S11", func(s *story) {
+			s.create(s.pod("a-0", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod))
+			for range 2 {
+				s.status(func(st *v1.LeaderWorkerSetStatus) {
+					st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleFailure, "r")}
+				})
+				s.status(func(st *v1.LeaderWorkerSetStatus) { st.Recycling = nil })
+			}
+		}},
+		{"an update counted as a restart", "S12", func(s *story) {
+			s.create(s.pod("a-0", 1, "r"))
+			s.status(func(st *v1.LeaderWorkerSetStatus) {
+				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleUpdate, "r")}
+				st.GroupRestarts = []v1.GroupRestarts{{Index: 0, Revision: "r", Count: 1}}
+			})
+		}},
+		{"restarts forgotten", "S12", func(s *story) {
+			s.create(s.pod("a-0", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod))
+			s.status(func(st *v1.LeaderWorkerSetStatus) {
+				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleFailure, "r")}
+				st.GroupRestarts = []v1.GroupRestarts{{Index: 0, Revision: "r", Count: 1}}
+			})
+			s.status(func(st *v1.LeaderWorkerSetStatus) { st.GroupRestarts = nil })
+		}},
+		{"second revision of the same meaning", "S13", func(s *story) { s.revision("q", 2, "one") }},
+		{"data of a revision changed", "S14", func(s *story) {
+			r := s.revision("q", 2, "two")
+			changed := r.DeepCopy()
+			changed.Data.Raw = []byte(`{}`)
+			s.change(&Change{By: Controller, Verb: Update, UID: true, Version: true, Before: r, After: changed})
+		}},
+		{"revision in use deleted", "S14", func(s *story) {
+			r := s.revision("q", 2, "two")
+			s.create(s.pod("a-0", 1, "q"))
+			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: r})
+		}},
+		{"work for a set that is going", "S15", func(s *story) {
+			s.set.DeletionTimestamp = &metav1.Time{Time: now}
+			s.create(s.pod("a-0", 1, "r"))
+		}},
+		{"observedGeneration goes back", "S17", func(s *story) {
+			s.status(func(st *v1.LeaderWorkerSetStatus) { st.ObservedGeneration = 1 })
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := begin()
+			tc.do(s)
+			if got := strings.Join(s.broken, " "); got != tc.want {
+				t.Errorf("broken %q, want %q: %v", got, tc.want, s.Violations())
+			}
+		})
+	}
+}
