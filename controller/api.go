@@ -30,7 +30,7 @@ type API interface {
 
 	GetPod(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error)
 	// ListPods lists the pods with the label of a set, as they are now.
-	ListPods(ctx context.Context, set types.NamespacedName) ([]corev1.Pod, error)
+	ListPods(ctx context.Context, set types.NamespacedName) (*corev1.PodList, error)
 	CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
 	// PatchPod applies a strategic merge patch.
 	PatchPod(ctx context.Context, key types.NamespacedName, patch []byte, subresources ...string) (*corev1.Pod, error)
@@ -96,16 +96,12 @@ func (a liveAPI) GetPod(ctx context.Context, key types.NamespacedName) (*corev1.
 	return a.kube.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 }
 
-func (a liveAPI) ListPods(ctx context.Context, set types.NamespacedName) ([]corev1.Pod, error) {
+func (a liveAPI) ListPods(ctx context.Context, set types.NamespacedName) (*corev1.PodList, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	list, err := a.kube.CoreV1().Pods(set.Namespace).List(ctx, metav1.ListOptions{
+	return a.kube.CoreV1().Pods(set.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.Set{v1.LabelName: set.Name}.String(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return list.Items, nil
 }
 
 func (a liveAPI) CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {

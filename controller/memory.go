@@ -50,8 +50,9 @@ type memory struct {
 	warned map[string]string
 	// journalEpoch is the journal file that the set has begun in.
 	journalEpoch int
-	// looked: the set and its pods have been read live once, see firstLook.
-	looked bool
+	// look is the last live look at the pods; nil: another is due before anything
+	// is done.
+	look *look
 	// statusWritten is when counts were last written.
 	statusWritten time.Time
 }

@@ -10,7 +10,6 @@ import (
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/rollout"
-	"lws-controller/informers"
 )
 
 // reasonNameTaken is the reason of events and conditions about names that
@@ -28,7 +27,7 @@ func (x *execution) nameTaken(ctx context.Context, index int32, name string) err
 	case err != nil:
 		return fmt.Errorf("looking at pod %s, which exists already: %w", name, err)
 	case metav1.IsControlledBy(pod, x.m.set) && pod.Labels[v1.LabelName] == x.m.key.Name:
-		x.behind(index, pod)
+		x.behind(index)
 		return nil
 	case metav1.IsControlledBy(pod, x.m.set):
 		return x.release(ctx, index, pod)
@@ -37,13 +36,12 @@ func (x *execution) nameTaken(ctx context.Context, index int32, name string) err
 	}
 }
 
-// behind has the set wait until the cache of pods has seen a pod of ours that it
-// should have known. Only taking in that one would leave it beside mates as they
-// were in the past, which looks like a failure.
-func (x *execution) behind(index int32, pod *corev1.Pod) {
-	x.gate.Wrote(x.m.key, informers.Pods, pod.ResourceVersion)
+// behind has another look at the pods: one of ours has turned up that should have
+// been known, so that the cache is behind, or an answer was lost.
+func (x *execution) behind(index int32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.m.look = nil
 	x.failed[index] = true
 	x.wait.sooner(staleDelay)
 }
@@ -105,7 +103,7 @@ func (x *execution) verifyNames(ctx context.Context, c *rollout.Creation) error 
 			return x.release(ctx, c.Index, pod)
 		}
 		// Ours after all: plan again when it is known.
-		x.behind(c.Index, pod)
+		x.behind(c.Index)
 	}
 	return nil
 }

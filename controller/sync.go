@@ -98,7 +98,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 
 func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wait, error) {
 	var wait Wait
-	if c.gate.Behind(m.key, informers.Revisions) || c.gate.Behind(m.key, informers.Pods) {
+	if c.gate.Behind(m.key, informers.Revisions) {
 		wait.sooner(staleDelay)
 		return wait, nil
 	}
@@ -114,7 +114,9 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		return wait, fmt.Errorf("settling the revisions: %w", err)
 	}
 	c.receive(m, now, &wait)
-	if err := c.adopt(ctx, m, now); apierrors.IsConflict(err) {
+	if err := c.adopt(ctx, m, now); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		// A pod that could not be adopted yet is not missing: nothing is planned
+		// before its latest state is known.
 		wait.sooner(confirmDelay)
 		return wait, nil
 	} else if err != nil {
@@ -123,7 +125,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	c.lookAgain(ctx, m, now)
 
 	plan := c.plan(m, now)
-	if stands, err := c.firstLook(ctx, m, &plan, &wait); !stands {
+	if stands, err := c.firstLook(ctx, m, &plan, now, &wait); !stands {
 		return wait, err
 	}
 	if plan.Ahead {
@@ -213,7 +215,9 @@ func (c *Controller) receive(m *memory, now time.Time, wait *Wait) {
 			delete(m.held, d.index)
 			continue
 		}
-		c.fold(m, d.index, d.event, now)
+		if !m.look.outdated(&d.event) {
+			c.fold(m, d.index, d.event, now)
+		}
 	}
 	for _, t := range m.groups {
 		if !t.unconfirmed {

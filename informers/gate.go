@@ -8,11 +8,10 @@ import (
 	"lws-controller/controller/group"
 )
 
-// Gate tells whether a cache has caught up with our own writes, or with what a
-// live read has shown. It is needed only for what is listed without knowing the
-// names, where an object that is missing from the cache would be made again, and
-// for pods that the cache should have known: answers to all other writes are
-// folded at once. Deletions are not covered.
+// Gate tells whether a cache has caught up with our own writes. It is needed only
+// for what is listed without knowing the names, where an object that is missing
+// from the cache would be made again: answers to all other writes are folded at
+// once. Deletions are not covered.
 type Gate struct {
 	passed func(Kind, string) bool
 

@@ -141,8 +141,8 @@ func S9(c *Checker, ch *Change) string {
 		if e.Index != at.group || e.Incarnation+1 != incarnation(p) || c.revision(at, e.Revision) == nil {
 			continue
 		}
-		// Updates, and groups that are wanted again, go to what the spec says now.
-		if e.Cause != v1.RecycleFailure {
+		// Updates, surge groups, and groups that are wanted again, go to what the spec says now.
+		if e.Cause != v1.RecycleFailure || e.Index >= replicas(set) {
 			continue
 		}
 		c.count("S9")
@@ -169,7 +169,7 @@ func S10(c *Checker, ch *Change) string {
 	_, after, started := startedEntries(ch)
 	for _, e := range started {
 		f := c.group(after.UID, e.Index)
-		if e.Cause == v1.RecycleScaleDown {
+		if e.Cause == v1.RecycleScaleDown || e.Revision == after.Status.UpdateRevision {
 			continue
 		}
 		at := place{set: types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, uid: after.UID}

@@ -182,6 +182,7 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 			s.revision("q", 2, "two")
 			s.create(s.pod("a-0", 1, "q"))
 			s.status(func(st *v1.LeaderWorkerSetStatus) {
+				st.UpdateRevision = "q"
 				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleUpdate, "r")}
 			})
 		}},

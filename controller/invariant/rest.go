@@ -75,12 +75,14 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 	if cfg := s.Spec.RolloutStrategy.RollingUpdateConfiguration; cfg != nil && cfg.Partition != nil {
 		partition = *cfg.Partition
 	}
-	ready, updated := int32(0), int32(0)
+	ready, updated, stuckGroups := int32(0), int32(0), false
 	for index := range replicas(s) {
 		mates := groups[index]
 		if whollyReady(mates) {
 			ready++
-		} else if !stuck {
+		} else if stuck || c.isBad(s, mates, bad) {
+			stuckGroups = true // below the partition too
+		} else {
 			add("L1", "group %d of %s is not Ready at rest: %s", index, s.Name, describe(mates))
 		}
 		if len(mates) == 0 {
@@ -100,11 +102,21 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 			add("L1", "group %d of %s is left over", index, s.Name)
 		}
 	}
-	if !stuck {
+	if !stuck && !stuckGroups {
 		c.recount(s, ready, updated, add)
 		c.restingStatus(s, add)
 	}
 	c.restingServices(s, groups, add)
+}
+
+// isBad says that the pods of a group have a revision that can never be Ready.
+func (c *Checker) isBad(s *v1.LeaderWorkerSet, mates []*corev1.Pod, bad func(*revision.Content) bool) bool {
+	history, _ := revision.NewHistory(c.ownedRevisions(s))
+	if len(mates) == 0 {
+		return false
+	}
+	r := history.ByKey(revisionOf(mates[0]))
+	return r != nil && bad(&r.Content)
 }
 
 // recount compares the numbers of the status with the objects.

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -86,15 +87,15 @@ func (a api) GetPod(_ context.Context, key types.NamespacedName) (*corev1.Pod, e
 	return read(a, "get pod", func(s *Server) (*corev1.Pod, error) { return get(s.pods, key) })
 }
 
-func (a api) ListPods(_ context.Context, set types.NamespacedName) ([]corev1.Pod, error) {
-	return read(a, "list pods", func(s *Server) ([]corev1.Pod, error) {
-		var out []corev1.Pod
+func (a api) ListPods(_ context.Context, set types.NamespacedName) (*corev1.PodList, error) {
+	return read(a, "list pods", func(s *Server) (*corev1.PodList, error) {
+		list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.FormatInt(s.version, 10)}}
 		for _, p := range s.pods.list() {
 			if p.Namespace == set.Namespace && p.Labels[v1.LabelName] == set.Name {
-				out = append(out, *p.DeepCopy())
+				list.Items = append(list.Items, *p.DeepCopy())
 			}
 		}
-		return out, nil
+		return list, nil
 	})
 }
 
