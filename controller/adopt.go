@@ -48,6 +48,7 @@ func (l *liveSet) check(ctx context.Context) error {
 	case live.DeletionTimestamp != nil:
 		why = fmt.Errorf("the set is being deleted since %s", live.DeletionTimestamp)
 	case live.Generation != l.m.set.Generation:
+		l.m.observeSet(live)
 		why = fmt.Errorf("the set has generation %d, not %d", live.Generation, l.m.set.Generation)
 	default:
 		l.checked = true
@@ -112,9 +113,6 @@ func (c *Controller) adoptPod(ctx context.Context, m *memory, t *tracked, orphan
 		return false, err
 	}
 	patched, err := c.API.PatchPod(ctx, key, m.adoption(&pod.ObjectMeta))
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return false, nil // it has changed: the news about it will bring us back
-	}
 	if err != nil {
 		return false, fmt.Errorf("pod %s: %w", orphan.Name, err)
 	}

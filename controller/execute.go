@@ -40,6 +40,9 @@ type execution struct {
 // and tried again when its hold ends.
 var errRefused = errors.New("refused by the API server")
 
+// errHeld is errRefused where other groups have to expect the same.
+var errHeld = fmt.Errorf("%w, as others would be", errRefused)
+
 func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan, wait *Wait) []error {
 	x := &execution{Controller: c, m: m, start: c.Clock.Now(), wait: wait, mu: &m.mu,
 		failed: map[int32]bool{}, made: map[int32]int{}}
@@ -48,6 +51,11 @@ func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan,
 	var errs []error
 	note := func(what string, err error) {
 		switch {
+		case errors.Is(err, errHeld):
+			// The next group would be refused too, most likely: one try at a time.
+			x.mu.Lock()
+			wait.sooner(firstHold)
+			x.mu.Unlock()
 		case errors.Is(err, errRefused):
 			x.mu.Lock()
 			wait.Again = true
@@ -204,7 +212,12 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 	created, err := x.API.CreatePod(ctx, pod)
 	switch {
 	case err == nil:
-		x.fold(c.Index, group.Accepted(group.ObservePod(created, worker), "created"))
+		seen := group.ObservePod(created, worker)
+		x.fold(c.Index, group.Accepted(seen, "created"))
+		if seen.Incarnation != c.Incarnation || seen.Revision != c.Revision {
+			return x.hold(c.Index, "PodAltered", fmt.Sprintf("pod %s was created with other labels or annotations than asked for: "+
+				"admission changes %s or %s", pod.Name, v1.AnnotationIncarnation, v1.LabelRevision))
+		}
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return x.nameTaken(ctx, c.Index, pod.Name)
@@ -214,7 +227,8 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 		x.rejected(c.Index, worker, "create", err)
 		x.event(x.m, nil, corev1.EventTypeWarning, "FailedCreate", "CreatePod",
 			"Creating pod %s of group %d: %s", pod.Name, c.Index, err.Error())
-		return x.hold(c.Index, "FailedCreate", err.Error())
+		_ = x.hold(c.Index, "FailedCreate", err.Error())
+		return errHeld
 	default:
 		x.rejected(c.Index, worker, "create", err)
 		return fmt.Errorf("pod %s: %w", pod.Name, err)

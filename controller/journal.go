@@ -77,6 +77,10 @@ func (j *Journal) open() error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.file, j.out, j.written = file, bufio.NewWriter(file), info.Size()
+	if info.Size() > 0 {
+		// A crash may have cut off the last line; an empty one is skipped.
+		_, j.err = j.out.WriteString("\n")
+	}
 	j.epoch++
 	return nil
 }

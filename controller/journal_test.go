@@ -22,6 +22,9 @@ func readJournal(t *testing.T, path string) []Line {
 	}
 	var lines []Line
 	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
+		if len(s.Bytes()) == 0 {
+			continue
+		}
 		var l Line
 		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
 			t.Fatalf("%s: %v", s.Bytes(), err)

@@ -27,7 +27,8 @@ func (c *Controller) recordAhead(ctx context.Context, m *memory, plan *rollout.P
 	if err := c.patchStatus(ctx, m, s); err != nil {
 		return false, err
 	}
-	if len(m.set.Status.Recycling) == len(plan.Recycling) && len(m.set.Status.GroupRestarts) == len(plan.Restarts) {
+	if got := &m.set.Status; len(got.Recycling) == len(plan.Recycling) && len(got.GroupRestarts) == len(plan.Restarts) &&
+		got.EstablishedReplicas == s.EstablishedReplicas {
 		m.outdatedCRDUntil = time.Time{}
 		return true, nil
 	}

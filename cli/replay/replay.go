@@ -57,11 +57,16 @@ func ParseGroup(s string) (Options, error) {
 // Summary is what a replay came to.
 type Summary struct {
 	Lines, Events, Transitions, Plans int
+	// Unreadable are lines that a crash has cut off.
+	Unreadable int
 	// Shown are the lines printed.
 	Shown int
 	// Differences are plans and phases that come out differently today.
 	Differences int
 }
+
+// maxUnreadable is how many crashes a journal may have seen.
+const maxUnreadable = 100
 
 // maxLine is how long a line of a journal may be.
 const maxLine = 64 << 20
@@ -73,14 +78,18 @@ func Run(in io.Reader, out io.Writer, o Options) (Summary, error) {
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		r.Lines++
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
 		var line controller.Line
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			// The last line may have been cut off by a crash.
-			if !lines.Scan() && lines.Err() == nil {
-				fmt.Fprintf(out, "line %d is cut off\n", r.Lines)
-				break
+			// A crash cuts the last line off; what comes after it begins anew.
+			r.Unreadable++
+			fmt.Fprintf(out, "line %d is cut off: %v\n", r.Lines, err)
+			if r.Unreadable > maxUnreadable {
+				return r.Summary, fmt.Errorf("%d lines are unreadable: is this a journal?", r.Unreadable)
 			}
-			return r.Summary, fmt.Errorf("line %d: %w", r.Lines, err)
+			continue
 		}
 		if line.Version != controller.JournalVersion {
 			return r.Summary, fmt.Errorf("line %d has version %d; this program reads version %d", r.Lines, line.Version, controller.JournalVersion)

@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "lws-controller/api/v1"
 )
@@ -69,14 +70,21 @@ func findFailure(pods []*Pod, v *View) *Failure {
 // worker is one that is still to be created.
 func findGone(v *View) *Failure {
 	switch {
-	case v.Leader == nil:
+	case v.Leader == nil && !v.nameHeld(0):
 		return &Failure{Reason: FailurePodGone, Message: "the leader pod is gone"}
-	case v.EverReady() && len(v.Missing) > 0:
+	case v.EverReady() && len(v.Missing) > 0 && !v.nameHeld(v.Missing[0]):
 		w := v.Missing[0]
 		return &Failure{Reason: FailurePodGone, Pod: PodRef{Worker: w}, Message: fmt.Sprintf("worker %d is gone", w)}
 	default:
 		return nil
 	}
+}
+
+// nameHeld says that a pod which the set does not control has the worker's name. It
+// may be the very pod that is missed, about to be adopted: held is not gone.
+func (v *View) nameHeld(worker int32) bool {
+	return slices.ContainsFunc(v.Orphans, func(p *Pod) bool { return p.Worker == worker }) ||
+		slices.ContainsFunc(v.Foreign, func(f Foreign) bool { return f.Worker == worker })
 }
 
 // Recreates says whether the failure calls for the recreation of the whole group

@@ -77,8 +77,10 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 		out.Controller = ref.UID
 		out.OfNamesake = ref.Kind == v1.Kind && ref.Name == p.Labels[v1.LabelName]
 	}
-	// What is not a number counts as absent: adopted pods have neither.
-	out.Incarnation, _ = strconv.ParseInt(p.Annotations[v1.AnnotationIncarnation], 10, 64)
+	// What no controller has written counts as absent: adopted pods have neither.
+	if n, err := strconv.ParseInt(p.Annotations[v1.AnnotationIncarnation], 10, 64); err == nil && 0 <= n && n <= MaxIncarnation {
+		out.Incarnation = n
+	}
 	size, _ := strconv.ParseInt(p.Annotations[v1.AnnotationSize], 10, 32)
 	out.Size = int32(size)
 	out.readConditions(p)
@@ -123,6 +125,10 @@ func (p *Pod) readConditions(pod *corev1.Pod) {
 		}
 	}
 }
+
+// MaxIncarnation is more than any group lives to see: what is above was written by
+// somebody else.
+const MaxIncarnation = 1 << 40
 
 // finished says that the pod will never run again.
 func (p *Pod) finished() bool {

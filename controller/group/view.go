@@ -38,7 +38,8 @@ type View struct {
 
 	// Leader is the leader pod of this incarnation, nil if it does not exist.
 	Leader *Pod
-	// Missing are the workers of this incarnation for which no pod object exists.
+	// Missing are the first workers of this incarnation for which no pod object
+	// exists, not more than one plan could ask for.
 	Missing []int32
 	// Live are the pods of the set that are not terminating, of any incarnation.
 	Live []PodRef
@@ -124,6 +125,9 @@ func (s *State) owned(set types.UID, v *View) []*Pod {
 	return pods
 }
 
+// maxMissing bounds Missing: sizes are bounded only by what an int32 holds.
+const maxMissing = 1000
+
 // count goes through the pods of the set, which are in the order of their
 // indices, and through the indices that should exist.
 func (v *View) count(pods []*Pod) {
@@ -137,13 +141,14 @@ func (v *View) count(pods []*Pod) {
 		}
 	}
 	missing := func(upTo int32) {
-		for ; next < upTo; next++ {
+		for ; next < upTo && len(v.Missing) < maxMissing; next++ {
 			v.Whole = false
 			notReady(time.Time{})
 			if next > 0 {
 				v.Missing = append(v.Missing, next)
 			}
 		}
+		next = max(next, upTo)
 	}
 	for _, p := range pods {
 		missing(min(p.Worker, v.Size))

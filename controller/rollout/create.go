@@ -34,6 +34,10 @@ func (p *planner) create() {
 			}
 			p.alive++
 		}
+		if len(c.Workers) > p.MaxWrites {
+			// The others are missing then, and follow.
+			c.Workers, p.Partial = c.Workers[:p.MaxWrites], true
+		}
 		if !p.spend(len(c.Workers)) {
 			return
 		}
@@ -69,7 +73,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 		}
 		c.Workers = []int32{0}
 		if !p.LeaderFirst {
-			c.Workers = upTo(t.Size)
+			c.Workers = upTo(min(t.Size, int32(p.MaxWrites)+1))
 		}
 	case entry != nil && v.Incarnation <= entry.Incarnation:
 		// Nothing of the next incarnation before the last pod of this one is gone.

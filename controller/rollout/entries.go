@@ -28,7 +28,6 @@ func (p *planner) settleEntries() {
 	}
 	for i := range p.Input.Recycling {
 		entry := p.Input.Recycling[i]
-		p.recorded[entry.Index] = &p.Input.Recycling[i]
 		v := views[entry.Index]
 		if v == nil {
 			v = &group.View{Index: entry.Index}
@@ -40,6 +39,10 @@ func (p *planner) settleEntries() {
 			p.Blocked = append(p.Blocked, Blocked{Index: entry.Index, Kind: "teardown", Name: string(entry.Cause), Why: "is a cause that this version of the controller does not know"})
 			continue
 		}
+		if entry.Incarnation < 0 || entry.Incarnation > group.MaxIncarnation {
+			continue // nobody's record: what is there speaks for itself
+		}
+		p.recorded[entry.Index] = &p.Input.Recycling[i]
 		if p.over(&entry, v) || p.withdrawn(&entry, v) {
 			continue
 		}

@@ -181,7 +181,7 @@ func Settle(in Input) ([]v1.RecyclingGroup, []v1.GroupRestarts) {
 func (p *planner) wanted(index int32) bool { return index < p.Replicas+p.surge }
 
 // spend takes n writes from the plan's limit. A plan that is empty takes any
-// number, since otherwise a group larger than the limit could never be made.
+// number, since otherwise a group larger than the limit could never be deleted.
 func (p *planner) spend(n int) bool {
 	if p.writes > 0 && p.writes+n > p.MaxWrites {
 		p.Partial = true

@@ -188,6 +188,18 @@ func TestMake(t *testing.T) {
 		{name: "a teardown of a kind that only a newer version knows", in: input(2, served(0, "b", 2)), with: func(in *Input) {
 			in.Recycling = []v1.RecyclingGroup{entry(0, "Migration", "b"), entry(1, "Migration", "b")}
 		}, want: ""},
+		{name: "a record that nobody can have made", in: input(1, served(0, "b", 2)), with: func(in *Input) {
+			in.Recycling = []v1.RecyclingGroup{{Index: 0, Incarnation: 1<<63 - 1, Cause: v1.RecycleFailure, Revision: "b"}}
+		}, want: ""},
+		{name: "a pod to be adopted yet is not gone", in: input(1, func() group.View {
+			s := group.NewState(0)
+			leader := group.Pod{Name: "s-0-0", UID: "l", Version: "1", Controller: "set", Revision: "b", Incarnation: 1, Size: 2, Ready: true,
+				GroupReady: &group.GroupReady{True: true, Since: now}}
+			orphan := group.Pod{Name: "s-0-1", Worker: 1, UID: "w", Version: "2", Revision: "b", Incarnation: 1, Size: 2, Ready: true}
+			s.Fold(group.Observed(leader), now)
+			s.Fold(group.Observed(orphan), now)
+			return s.View("set", nil)
+		}()), want: ""},
 		{name: "ceiling: groups going count", in: input(1, served(1, "b", 2)), want: "ScaleDown 1→b; delete 1:0,1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -264,5 +276,22 @@ func TestNewBudget(t *testing.T) {
 		if got := NewBudget(tc.replicas, tc.unavailable, tc.surge); got != tc.want {
 			t.Errorf("NewBudget(%d, %s, %s) = %+v, want %+v", tc.replicas, &tc.unavailable, &tc.surge, got, tc.want)
 		}
+	}
+}
+
+// TestHugeGroup: the size is bounded only by what an int32 holds; a plan is not
+// allowed to grow with it.
+func TestHugeGroup(t *testing.T) {
+	in := input(1)
+	in.Templates["b"] = Template{Size: 1<<31 - 1, Subdomain: v1.SubdomainShared}
+	in.MaxWrites = 5
+	p := Make(in)
+	if got := show(p); got != "create 0:0,1,2,3,4@b#1" || !p.Partial {
+		t.Errorf("first plan %q, partial %t", got, p.Partial)
+	}
+	in.Groups = []group.View{made(0, "b", 1<<31-1, "L+ 1+ 2- 3- 4-")}
+	p = Make(in)
+	if got := show(p); got != "create 0:5,6,7,8,9@b#1" || !p.Partial {
+		t.Errorf("next plan %q, partial %t", got, p.Partial)
 	}
 }
