@@ -35,6 +35,8 @@ type memory struct {
 	historyVersions string
 	// update and current are the revisions of the last sync.
 	update, current string
+	// revisionTries is how often the name of the present revision was taken.
+	revisionTries int
 	// held are the groups for which nothing is created for a while.
 	held map[int32]hold
 	// made are Services from answers to us, until the cache has passed them.

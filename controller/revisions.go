@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"lws-controller/informers"
@@ -125,16 +126,31 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 	return nil
 }
 
+// patientTries is how often the name of a new revision is tried in vain: it may
+// be that of a set of the same name which is gone, and be free in a moment.
+const patientTries = 60
+
 // createRevision stores a revision for the content, which the history lacks.
 func (c *Controller) createRevision(ctx context.Context, m *memory, history *revision.History, content *revision.Content) (*revision.Revision, error) {
 	fresh, err := history.New(m.set, content)
 	if err != nil {
 		return nil, err
 	}
+	if over := m.revisionTries - patientTries; over > 0 {
+		// Something holds the name and stays: a revision whose label was taken off,
+		// say. The next numbers are as good.
+		fresh.Number += int64(over)
+		fresh.Object.Revision = fresh.Number
+		fresh.Object.Name = revision.ObjectName(m.key.Name, fresh.Key, fresh.Number)
+	}
 	made, err := c.Revisions.Create(ctx, fresh)
+	if apierrors.IsAlreadyExists(err) {
+		m.revisionTries++
+	}
 	if err != nil {
 		return nil, err
 	}
+	m.revisionTries = 0
 	c.event(m, nil, corev1.EventTypeNormal, "CreatingRevision", "CreateRevision",
 		"Creating revision with key %s for updated LeaderWorkerSet", made.Key)
 	return made, nil
