@@ -169,7 +169,7 @@ func S10(c *Checker, ch *Change) string {
 	_, after, started := startedEntries(ch)
 	for _, e := range started {
 		f := c.group(after.UID, e.Index)
-		if e.Cause == v1.RecycleScaleDown || e.Revision == after.Status.UpdateRevision {
+		if c.Several || e.Cause == v1.RecycleScaleDown || e.Revision == after.Status.UpdateRevision {
 			continue
 		}
 		at := place{set: types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, uid: after.UID}

@@ -87,16 +87,22 @@ func (c *Checker) ownedBySeen(o Object, ch *Change) bool {
 	return owner(o) != ""
 }
 
-// seenOwned says that the cache showed a pod as owned that was deleted, or whose
-// status was written. Only a resourceVersion could prevent that, and nodes change
-// pods all the time.
+// seenOwned says that the cache, or an answer since, showed a pod as owned that was
+// deleted, or whose status was written. Only a resourceVersion could prevent that,
+// and nodes change pods all the time.
 func (c *Checker) seenOwned(ch *Change) bool {
 	if ch.Seen == nil || ch.Verb == Update && ch.Subresource != "status" {
 		return false
 	}
-	return slices.ContainsFunc(c.podsAt(ch.Seen.Pods), func(p *corev1.Pod) bool {
-		return p.UID == ch.Before.GetUID() && c.ownedBySeen(p, ch)
-	})
+	for _, v := range slices.Backward(c.past[keyOf(ch.Before)]) {
+		if v.pod != nil && v.pod.UID == ch.Before.GetUID() && c.ownedBySeen(v.pod, ch) {
+			return true
+		}
+		if v.from <= ch.Seen.Pods {
+			break
+		}
+	}
+	return false
 }
 
 // seenSet is the set that a change was made for, as its author saw it or, where
