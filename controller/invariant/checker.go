@@ -9,9 +9,9 @@ import (
 // Checker looks at one write after the other. The zero value is not usable; see
 // New.
 type Checker struct {
-	// Several controllers are at work: what one deletes may look like a failure to
-	// another whose cache of pods lags. It is put on record, but harms nothing: the
-	// pods that are then to be deleted are gone.
+	// Several controllers are at work: what one does is a past that the other may
+	// not know. A deletion looks like a failure, which is put on record, and a worker
+	// may be made for a leader that is no more, which the other removes as a stray.
 	Several bool
 
 	truth

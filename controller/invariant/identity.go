@@ -149,7 +149,7 @@ func createdPod(ch *Change) (*corev1.Pod, place, bool) {
 // lost its label is unseen, and is released once it turns out to be in the way.
 func S4(c *Checker, ch *Change) string {
 	p, ok := ch.After.(*corev1.Pod)
-	if !ok || ch.By != Controller {
+	if !ok || ch.By != Controller || c.Several {
 		return ""
 	}
 	at, ok := placeOf(p)

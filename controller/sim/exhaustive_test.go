@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -69,8 +70,8 @@ var scenarios = []Scenario{
 	})},
 }
 
-// TestExhaustive plays each scenario with a crash before, a crash after, and a
-// lost answer at each write; after a crash the next controller acts on caches
+// TestExhaustive plays each scenario with a crash before, a crash after, a lost
+// answer and an error at each write; after a crash the next controller acts on caches
 // that are so many writes behind. The end and what was created and deleted must
 // be those of the run without (L3). Where a scenario goes on after its set has
 // come up, the faults begin there.
@@ -96,14 +97,18 @@ func exhaust(t *testing.T, s Scenario, behinds []int, points *atomic.Int64) {
 	if len(want.broken) > 0 {
 		t.Fatalf("without faults: %v\n%s", want.broken, strings.Join(play(s, -1, noFault, 0, true).story, "\n"))
 	}
+	faults := []Fault{crashBefore, crashAfter, unanswered, conflict}
+	if *flagDeep {
+		faults = append(slices.Clone(crashes), failures...)
+	}
 	first := 0
 	if len(s.Steps) > 1 && !*flagDeep {
 		first = want.first
 	}
 	for n := first; n < want.writes; n++ {
-		for _, fault := range []Fault{crashBefore, crashAfter, unanswered} {
+		for _, fault := range faults {
 			for _, behind := range behinds {
-				if fault == unanswered && behind > 0 {
+				if fault != crashBefore && fault != crashAfter && behind > 0 {
 					continue
 				}
 				points.Add(1)

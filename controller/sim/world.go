@@ -150,6 +150,32 @@ func (w *World) settle() bool {
 	return w.rest(func(*call) Fault { return noFault }, upToDate)
 }
 
+// pass lets everything happen that is to happen within a time.
+func (w *World) pass(d time.Duration) {
+	until := w.clock.Now().Add(d)
+	for w.clock.Now().Before(until) {
+		if w.calm(upToDate) {
+			continue
+		}
+		next := w.wakeUp()
+		if next.IsZero() || next.After(until) {
+			next = until
+		}
+		w.clock.SetTime(later(next, w.clock.Now().Add(time.Millisecond)))
+	}
+}
+
+// wakeUp is when the first process asks to be woken, zero if none does.
+func (w *World) wakeUp() time.Time {
+	next := time.Time{}
+	for _, p := range w.processes {
+		if t := p.next(); !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	return next
+}
+
 // rest is settle with faults, of which there must come an end. Processes that are
 // started in place of others begin so many writes behind.
 func (w *World) rest(fault func(*call) Fault, behind func() int) bool {
@@ -159,12 +185,7 @@ func (w *World) rest(fault func(*call) Fault, behind func() int) bool {
 		if w.syncs-syncs <= settleSyncs && w.calm(behind) {
 			continue
 		}
-		next := time.Time{}
-		for _, p := range w.processes {
-			if t := p.next(); !t.IsZero() && (next.IsZero() || t.Before(next)) {
-				next = t
-			}
-		}
+		next := w.wakeUp()
 		switch {
 		case next.IsZero():
 			return true
