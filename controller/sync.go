@@ -124,6 +124,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	}
 	c.lookAgain(ctx, m, now)
 
+	planned := now
 	plan := c.plan(m, now)
 	if stands, err := c.firstLook(ctx, m, &plan, now, &wait); !stands {
 		return wait, err
@@ -155,7 +156,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	// The status is computed also when acting failed.
 	now = c.Clock.Now()
 	c.lookAgain(ctx, m, now)
-	m.pruneHolds(&plan, now, &wait)
+	m.pruneHolds(&plan, planned, now, &wait)
 	if err := c.writeStatus(ctx, m, now, &wait); err != nil {
 		errs = append(errs, fmt.Errorf("writing the status: %w", err))
 	}
@@ -180,8 +181,8 @@ func (c *Controller) plan(m *memory, now time.Time) rollout.Plan {
 }
 
 // pruneHolds drops the holds that nothing waits for any more, and asks for the
-// next try of the others.
-func (m *memory) pruneHolds(plan *rollout.Plan, now time.Time, wait *Wait) {
+// next try of the others. What ran out since the plan was made has its try ahead.
+func (m *memory) pruneHolds(plan *rollout.Plan, planned, now time.Time, wait *Wait) {
 	for _, t := range m.groups {
 		if t.view.Whole {
 			delete(m.held, t.state.Index)
@@ -191,14 +192,14 @@ func (m *memory) pruneHolds(plan *rollout.Plan, now time.Time, wait *Wait) {
 		switch {
 		case index >= m.replicas()+m.budget().Surge:
 			delete(m.held, index)
-		case now.Before(h.until):
+		case planned.Before(h.until):
 			wait.sooner(h.until.Sub(now))
 		case !slices.ContainsFunc(plan.Create, func(c rollout.Creation) bool { return c.Index == index }):
 			delete(m.held, index) // a surge group that is not needed any more
 		}
 	}
 	for name, h := range m.heldServices {
-		if now.Before(h.until) {
+		if planned.Before(h.until) {
 			wait.sooner(h.until.Sub(now))
 		} else if !slices.ContainsFunc(plan.CreateServices, func(s rollout.ServiceWanted) bool { return s.Name == name }) {
 			delete(m.heldServices, name)

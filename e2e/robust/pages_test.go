@@ -41,7 +41,7 @@ func TestPages(t *testing.T) {
 	t.Run("healthz", func(t *testing.T) { assertPage(t, "/healthz", "ok\n") })
 	t.Run("readyz", func(t *testing.T) { assertPage(t, "/readyz", "ok\n") })
 	t.Run("readyz verbose", func(t *testing.T) {
-		assertPage(t, "/readyz?verbose", "[+] caches ok\n", "[+] lease ok\n", "leading true\n", "ok\n")
+		assertPage(t, "/readyz?verbose", "[+] caches ok\n", "[+] lease ok\n", "leading: true\n", "ok\n")
 	})
 	t.Run("metrics", testMetrics)
 	t.Run("debug groups", func(t *testing.T) { testDebugGroups(t, ns) })

@@ -89,7 +89,7 @@ func (r *replica) requests(t *testing.T, e *harness.Env, f cluster.AuditFilter) 
 
 func (r *replica) leads() bool {
 	_, body, err := r.Get("/readyz?verbose")
-	return err == nil && strings.Contains(string(body), "leading true")
+	return err == nil && strings.Contains(string(body), "leading: true")
 }
 
 // elected waits until one of two replicas leads.

@@ -23,9 +23,7 @@ import (
 // is granted all the same.
 var unused = map[string]string{
 	"list leaderworkersets.leaderworkerset.x-k8s.io": listing,
-	"list pods":                       listing,
 	"list services":                   listing,
-	"list controllerrevisions.apps":   listing + "; also when the name of a new revision is taken, to find out by what",
 	"list leases.coordination.k8s.io": listing,
 	"list mutatingwebhookconfigurations.admissionregistration.k8s.io": listing,
 }
