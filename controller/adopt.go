@@ -48,8 +48,8 @@ func (l *liveSet) check(ctx context.Context) error {
 	case live.DeletionTimestamp != nil:
 		why = fmt.Errorf("the set is being deleted since %s", live.DeletionTimestamp)
 	case live.Generation != l.m.set.Generation:
-		l.m.observeSet(live)
 		why = fmt.Errorf("the set has generation %d, not %d", live.Generation, l.m.set.Generation)
+		l.m.observeSet(live)
 	default:
 		l.checked = true
 		return nil

@@ -112,6 +112,11 @@ func (s *story) status(f func(*v1.LeaderWorkerSetStatus)) {
 	s.change(&Change{By: Controller, Verb: Update, Subresource: "status", UID: true, Before: before, After: after})
 }
 
+// teardown puts one of group 0 on record.
+func (s *story) teardown(cause v1.RecycleCause) {
+	s.status(func(st *v1.LeaderWorkerSetStatus) { st.Recycling = []v1.RecyclingGroup{recycling(0, 1, cause, "r")} })
+}
+
 func recycling(index int32, n int64, cause v1.RecycleCause, key string) v1.RecyclingGroup {
 	return v1.RecyclingGroup{Index: index, Incarnation: n, Cause: cause, Revision: key}
 }
@@ -130,10 +135,12 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 		{"deletion by force", "S1", func(s *story) {
 			s.run("a-0", 1, "r")
 			p := s.pod("a-0", 1, "r", readyPod)
+			s.teardown(v1.RecycleScaleDown)
 			s.change(&Change{By: Controller, Verb: Delete, UID: true, Force: true, Before: p, After: s.pod("a-0", 1, "r", readyPod, going)})
 		}},
 		{"deletion without a precondition", "S2", func(s *story) {
 			s.run("a-0", 1, "r")
+			s.teardown(v1.RecycleScaleDown)
 			s.change(&Change{By: Controller, Verb: Delete, Before: s.pod("a-0", 1, "r", readyPod)})
 		}},
 		{"pod of nobody", "S2", func(s *story) {
@@ -145,6 +152,7 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 		}},
 		{"next incarnation before the last is gone", "S3", func(s *story) {
 			s.run("a-0", 1, "r")
+			s.teardown(v1.RecycleScaleDown)
 			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0", 1, "r", readyPod)})
 			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0-1", 1, "r", readyPod), After: s.pod("a-0-1", 1, "r", readyPod, going)})
 			s.create(s.pod("a-0", 2, "r"))
@@ -201,6 +209,10 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 			s.status(func(st *v1.LeaderWorkerSetStatus) {
 				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleFailure, "r")}
 			})
+		}},
+		{"deleted before the teardown is on record", "S11", func(s *story) {
+			s.run("a-0", 1, "r")
+			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0", 1, "r", readyPod), After: s.pod("a-0", 1, "r", readyPod, going)})
 		}},
 		{"recreated twice for one failure", "S11", func(s *story) {
 			s.create(s.pod("a-0", 1, "r"))

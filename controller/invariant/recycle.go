@@ -12,8 +12,12 @@ import (
 )
 
 // S11: a recreation follows a failure of that very incarnation, and there is one
-// at most. What the controller deletes itself is no failure.
+// at most. What the controller deletes itself is no failure, which only the record
+// of the teardown can tell after a crash: no pod is deleted before that stands.
 func S11(c *Checker, ch *Change) string {
+	if message := c.recordedFirst(ch); message != "" {
+		return message
+	}
 	_, after, started := startedEntries(ch)
 	for _, e := range started {
 		if e.Cause != v1.RecycleFailure {
@@ -33,6 +37,36 @@ func S11(c *Checker, ch *Change) string {
 		f.recreated[e.Incarnation] = true
 	}
 	return ""
+}
+
+// recordedFirst says what is wrong with a deletion by the controller that no
+// teardown on record speaks of. Strays and single pods that have ended need none.
+func (c *Checker) recordedFirst(ch *Change) string {
+	p, ok := ch.Before.(*corev1.Pod)
+	if !ok || ch.By != Controller || ch.Verb != Delete || terminating(p) || c.Several {
+		return ""
+	}
+	at, ok := placeOf(p)
+	set := c.sets[at.set]
+	if !ok || set == nil || set.UID != at.uid || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
+		return ""
+	}
+	c.count("S11")
+	for _, e := range set.Status.Recycling {
+		if e.Index == at.group && e.Incarnation >= incarnation(p) {
+			return ""
+		}
+	}
+	mates := append(ofGroup(c.podsNow(), at.uid, at.group), p)
+	for _, mate := range mates {
+		if incarnation(mate) > incarnation(p) {
+			return ""
+		}
+	}
+	if int(at.worker) >= size(mates) {
+		return ""
+	}
+	return fmt.Sprintf("pod %s deleted, and no teardown of its group is on record", p.Name)
 }
 
 // forgetAfter is how long a group must have been Ready until restarts are

@@ -30,7 +30,9 @@ func goesWrong(what, pod string) func(*World) {
 		for _, t := range troubles {
 			if t.name == what {
 				w.note("trouble: %s of %s", what, pod)
-				t.do(w, w.server.pods.items[types.NamespacedName{Namespace: theKey.Namespace, Name: pod}])
+				if p := w.server.pods.items[types.NamespacedName{Namespace: theKey.Namespace, Name: pod}]; p != nil {
+					t.do(w, p)
+				}
 			}
 		}
 	}
