@@ -1,0 +1,109 @@
+package serve
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+
+	"lws-controller/api/client"
+	"lws-controller/controller"
+	"lws-controller/informers"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newServer is a server of a controller whose caches are not filled.
+func newServer(t *testing.T, profiles bool) *Server {
+	t.Helper()
+	sets, err := client.New(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches, err := informers.New(fake.NewClientset(), sets, metav1.NamespaceAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := controller.New(controller.Options{Cache: caches})
+	if err := caches.Watch(c); err != nil {
+		t.Fatal(err)
+	}
+	// Run ends at once, and the queue with it.
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	c.Run(ended)
+	return New(Options{Controller: c, Caches: caches, Metrics: http.NotFoundHandler(), Profiles: profiles})
+}
+
+func TestPages(t *testing.T) {
+	s, withProfiles := newServer(t, false), newServer(t, true)
+	for _, tc := range []struct {
+		server *Server
+		path   string
+		status int
+		body   string
+	}{
+		{s, "/healthz", 200, "ok"},
+		{s, "/readyz", 500, "caches: still being filled"},
+		{s, "/healthz?verbose", 200, "leading: false"},
+		{s, "/debug/groups", 200, `"sets": []`},
+		{s, "/debug/groups?set=ns/none", 200, `"sets": []`},
+		{s, "/debug/groups?sets=ns/none", 400, "the only parameter is set="},
+		{s, "/debug/pprof/cmdline", 404, ""},
+		{withProfiles, "/debug/pprof/cmdline", 200, ""},
+		{s, "/nothing", 404, ""},
+	} {
+		w := httptest.NewRecorder()
+		tc.server.mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
+		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.body) {
+			t.Errorf("GET %s: %d %q, want %d with %q", tc.path, w.Code, w.Body, tc.status, tc.body)
+		}
+	}
+	w := httptest.NewRecorder()
+	s.mux.ServeHTTP(w, httptest.NewRequest(http.MethodDelete, "/debug/groups", nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("DELETE: %d, want 405: the pages are read-only", w.Code)
+	}
+}
+
+func TestListenServesUntilTheContextEnds(t *testing.T) {
+	s := newServer(t, false)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	if _, err := s.Listen(t.Context(), address); err == nil || !strings.Contains(err.Error(), "--listen") {
+		t.Errorf("a taken address: %v, want an error that names the flag", err)
+	}
+	free.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	serve, err := s.Listen(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- serve() }()
+	resp, err := http.Get("http://" + address + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if string(body) != "ok\n" {
+		t.Errorf("healthz says %q", body)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
