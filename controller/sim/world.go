@@ -182,6 +182,9 @@ func (w *World) rest(fault func(*call) Fault, behind func() int) bool {
 	w.fault, w.meanwhile = fault, func(*Process) {}
 	until, syncs := w.clock.Now().Add(settleTime), w.syncs
 	for {
+		if len(w.broken) > 0 {
+			return false
+		}
 		if w.syncs-syncs <= settleSyncs && w.calm(behind) {
 			continue
 		}
