@@ -141,7 +141,7 @@ const (
 	// rest: backoffs of 5 minutes and restart counts that are kept for 10.
 	settleTime = time.Hour
 	// settleSyncs is how many syncs may be needed for that.
-	settleSyncs = 3000
+	settleSyncs = 600
 )
 
 // settle lets everything happen that is to happen, without faults, until nothing
