@@ -28,7 +28,7 @@ type execution struct {
 	wait  *Wait
 
 	// mu is the memory's: the sync gives it up while requests are under way, and
-	// each of them takes it to fold its answer. It guards wait and failed too.
+	// each of them takes it to fold its answer. It guards wait, failed and made too.
 	mu *sync.Mutex
 	// failed are groups that get nothing more from this plan, made the numbers of
 	// pods that were accepted.

@@ -3,7 +3,6 @@ package topology
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -39,18 +38,4 @@ func Fits(pod *corev1.Pod, set *v1.LeaderWorkerSet, revisions ...string) error {
 		return fmt.Errorf("label %s is %q, which is no revision of the set", v1.LabelRevision, key)
 	}
 	return nil
-}
-
-// Incarnation reads a pod's incarnation: 0 when it has none, which marks pods
-// that were adopted. An error means that the value is not one of ours.
-func Incarnation(pod *corev1.Pod) (int64, error) {
-	value, ok := pod.Annotations[v1.AnnotationIncarnation]
-	if !ok {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("annotation %s is %q, not a count", v1.AnnotationIncarnation, value)
-	}
-	return n, nil
 }

@@ -255,22 +255,3 @@ func TestFits(t *testing.T) {
 		}
 	}
 }
-
-func TestIncarnation(t *testing.T) {
-	g := group(1)
-	g.Incarnation = 7
-	pod := g.Pod(0)
-	if n, err := Incarnation(pod); n != 7 || err != nil {
-		t.Errorf("got %d, %v", n, err)
-	}
-	delete(pod.Annotations, v1.AnnotationIncarnation)
-	if n, err := Incarnation(pod); n != 0 || err != nil {
-		t.Errorf("adopted: got %d, %v", n, err)
-	}
-	for _, value := range []string{"", "x", "-1", "1.5", "99999999999999999999"} {
-		pod.Annotations[v1.AnnotationIncarnation] = value
-		if _, err := Incarnation(pod); err == nil {
-			t.Errorf("%q is read as a count", value)
-		}
-	}
-}
