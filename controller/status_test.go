@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -148,22 +147,38 @@ func TestOnlyCounts(t *testing.T) {
 }
 
 func TestStatusPatch(t *testing.T) {
-	m := memoryOf(1)
-	m.set.ResourceVersion = "42"
-	m.set.Status.Recycling = []v1.RecyclingGroup{{Index: 0, Incarnation: 1}}
-	m.set.Status.CurrentRevision, m.set.Status.ObservedGeneration = "a", 6
-	s := m.set.Status.DeepCopy()
-	s.Recycling, s.ReadyReplicas = nil, 1
-	data, err := statusPatch(m.set, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got map[string]any
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	want := `{"metadata":{"resourceVersion":"42","uid":"set"},"status":{"readyReplicas":1,"recycling":null}}`
-	if string(data) != want {
-		t.Errorf("patch\n got %s\nwant %s", data, want)
+	for _, tc := range []struct {
+		name   string
+		change func(before, after *v1.LeaderWorkerSetStatus)
+		want   string
+	}{
+		{"nothing", func(_, _ *v1.LeaderWorkerSetStatus) {}, `{}`},
+		{"a number, and a list that is gone", func(before, after *v1.LeaderWorkerSetStatus) {
+			before.Recycling = []v1.RecyclingGroup{{Index: 0, Incarnation: 1}}
+			after.ReadyReplicas, after.Recycling = 1, nil
+		}, `{"readyReplicas":1,"recycling":null}`},
+		{"an empty list is none", func(_, after *v1.LeaderWorkerSetStatus) { after.Recycling = []v1.RecyclingGroup{} }, `{}`},
+		{"back to zero", func(before, after *v1.LeaderWorkerSetStatus) {
+			before.EstablishedReplicas, before.Replicas = 3, 3
+			before.Groups, after.Groups = &v1.GroupCounts{Ready: 1}, &v1.GroupCounts{Failed: 1}
+		}, `{"establishedReplicas":null,"groups":{"pending":0,"leaderReady":0,"workersStarting":0,"ready":0,"recycling":0,"failed":1},"replicas":0}`},
+		{"the first one", func(before, after *v1.LeaderWorkerSetStatus) {
+			before.ObservedGeneration, before.CurrentRevision = 0, ""
+		}, `{"currentRevision":"a","observedGeneration":6,"readyReplicas":0,"replicas":0,"updatedReplicas":0}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := memoryOf(1)
+			m.set.ResourceVersion = "42"
+			before, after := &m.set.Status, &v1.LeaderWorkerSetStatus{ObservedGeneration: 6, CurrentRevision: "a"}
+			*before = *after
+			tc.change(before, after)
+			data, err := statusPatch(m.set, after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := `{"metadata":{"resourceVersion":"42","uid":"set"},"status":` + tc.want + `}`; string(data) != want {
+				t.Errorf("patch\n got %s\nwant %s", data, want)
+			}
+		})
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/rollout"
@@ -99,28 +100,32 @@ func (c *Controller) patchStatus(ctx context.Context, m *memory, s *v1.LeaderWor
 	return nil
 }
 
-// statusPatch is a merge patch from the stored status to the wanted one. The
-// first one writes all numbers, so that 0 is shown as 0.
+// statusPatch is a merge patch from the stored status to the wanted one: each field
+// that differs, whole, and null for what is left out. The first one writes all
+// numbers, so that 0 is shown as 0.
 func statusPatch(set *v1.LeaderWorkerSet, s *v1.LeaderWorkerSetStatus) ([]byte, error) {
-	before, err := json.Marshal(map[string]any{"status": &set.Status})
-	if err != nil {
-		return nil, err
+	first := set.Status.ObservedGeneration == 0
+	before, after := reflect.ValueOf(set.Status), reflect.ValueOf(*s)
+	fields := map[string]any{}
+	for i := range after.NumField() {
+		name, option, _ := strings.Cut(after.Type().Field(i).Tag.Get("json"), ",")
+		optional, is := option == "omitempty", after.Field(i)
+		switch {
+		case optional && isEmpty(is):
+			if !isEmpty(before.Field(i)) {
+				fields[name] = nil
+			}
+		case first && !optional || !equality.Semantic.DeepEqual(before.Field(i).Interface(), is.Interface()):
+			fields[name] = is.Interface()
+		}
 	}
-	if set.Status.ObservedGeneration == 0 {
-		before = []byte(`{"status":{}}`)
-	}
-	after, err := json.Marshal(map[string]any{"status": s})
-	if err != nil {
-		return nil, err
-	}
-	diff, err := jsonmergepatch.CreateThreeWayJSONMergePatch(before, after, before)
-	if err != nil {
-		return nil, err
-	}
-	patch := map[string]any{}
-	if err := json.Unmarshal(diff, &patch); err != nil {
-		return nil, err
-	}
-	patch["metadata"] = map[string]any{"uid": set.UID, "resourceVersion": set.ResourceVersion}
-	return json.Marshal(patch)
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": set.UID, "resourceVersion": set.ResourceVersion},
+		"status":   fields,
+	})
+}
+
+// isEmpty says that omitempty leaves the value out.
+func isEmpty(v reflect.Value) bool {
+	return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0
 }

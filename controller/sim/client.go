@@ -67,20 +67,11 @@ func (a api) PatchSetStatus(_ context.Context, key types.NamespacedName, patch [
 		}
 		r.subresource = "status"
 		return update(s, s.sets, key, r, func(o *v1.LeaderWorkerSet) error {
-			patched, err := mergePatched(&statusOnly{Status: o.Status}, patch)
-			if err == nil {
-				o.Status = patched.Status
-			}
-			return err
+			return mergeStatus(&o.Status, patch)
 		})
 	})
 	a.p.learn(set)
 	return set, err
-}
-
-// statusOnly is what the status subresource changes.
-type statusOnly struct {
-	Status v1.LeaderWorkerSetStatus `json:"status"`
 }
 
 func (a api) GetPod(_ context.Context, key types.NamespacedName) (*corev1.Pod, error) {
@@ -113,16 +104,14 @@ func (a api) PatchPod(_ context.Context, key types.NamespacedName, patch []byte,
 			r.subresource = subresources[0]
 		}
 		return update(s, s.pods, key, r, func(o *corev1.Pod) error {
+			if r.subresource == "status" {
+				return mergeConditions(&o.Status, patch)
+			}
 			patched, err := strategicPatched(o, patch)
-			switch {
-			case err != nil:
-				return err
-			case r.subresource == "status":
-				o.Status = patched.Status
-			default:
+			if err == nil {
 				o.ObjectMeta = patched.ObjectMeta
 			}
-			return nil
+			return err
 		})
 	})
 }
