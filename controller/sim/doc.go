@@ -15,7 +15,7 @@
 //	server.go      the API server: what requests do to objects
 //	patch.go       merge patches
 //	client.go      what the controller asks of the API server, and its faults
-//	informer.go    caches with their own lag
+//	informer.go    caches with their own lag: watches, lists, bookmarks
 //	process.go     one controller process: queue, caches, crash and restart
 //	nodes.go       scheduler and kubelets
 //	collector.go   the garbage collector
@@ -23,4 +23,5 @@
 //	world.go       all of them together, the clock and the checker
 //	run.go         random runs
 //	exhaustive.go  a fault at every write of a scenario
+//	lag.go         caches that stop for a while
 package sim

@@ -31,19 +31,31 @@ type outcome struct {
 // play plays a scenario with one fault at one write, or without if n is negative.
 // behind is how much a controller that is started after a crash has yet to see.
 func play(s Scenario, n int, fault Fault, behind int, told bool) outcome {
+	return perform(s, behind, told, func(_ *World, at int) Fault {
+		if at == n {
+			return fault
+		}
+		return noFault
+	})
+}
+
+// perform plays a scenario. disturb is asked at each write, by its number, what
+// goes wrong with it.
+func perform(s Scenario, behind int, told bool, disturb func(w *World, at int) Fault) outcome {
 	w := newWorld(1, told)
 	defer w.end()
 	var o outcome
-	at, what := 0, ""
-	once := func(c *call) Fault {
+	at := 0
+	faults := func(c *call) Fault {
 		if !c.write {
 			return noFault
 		}
-		if at++; at-1 != n {
-			return noFault
+		fault := disturb(w, at)
+		at++
+		if fault != noFault {
+			o.what = c.what
+			w.note("fault: %s: %s", c.what, fault)
 		}
-		what = c.what
-		w.note("fault: %s: %s", c.what, fault)
 		return fault
 	}
 	w.hasty = behind > 0
@@ -51,14 +63,14 @@ func play(s Scenario, n int, fault Fault, behind int, told bool) outcome {
 	for i, step := range s.Steps {
 		w.note("step %d of %q", i+1, s.Name)
 		step(w)
-		if !w.rest(once, func() int { return behind }) {
+		if !w.rest(faults, func() int { return behind }) {
 			break
 		}
 		if i == 0 {
 			o.first = at
 		}
 	}
-	o.state, o.tally, o.writes, o.what = w.state(), w.tallied(), at, what
+	o.state, o.tally, o.writes = w.state(), w.tallied(), at
 	w.atRest()
 	o.broken, o.story = w.broken, w.story
 	return o

@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -13,25 +15,31 @@ import (
 )
 
 // feed is one informer: a cache that follows a table at its own pace, and the
-// production handler that is told of what it notices.
+// production handler that is told of what it notices. It does what a reflector of
+// client-go does: watch, and when a watch has ended list anew, from any API
+// server, but nothing older than it has seen ("not older than" the version that it
+// asks for; a server that is behind refuses). Only a new process may begin in the
+// past.
 type feed[T object] struct {
 	table   *table[T]
 	handler cache.TypedResourceEventHandler[T]
 	// labelled: only objects with the set's label are watched.
 	labelled bool
-	// pos is how many writes of the table it has taken in, version up to where.
+	// pos is how many writes of the table it has taken in, version up to where it
+	// knows that: a write of an object that is not watched is only known to have
+	// passed from what comes later, or from a bookmark.
 	pos     int
 	version int64
-	items   map[types.NamespacedName]T
+	// marked is when the last bookmark came.
+	marked time.Time
+	items  map[types.NamespacedName]T
 }
 
 // newFeed lists the table as it was some writes ago, and tells the handler.
 func newFeed[T object](t *table[T], labelled bool, behind int, handler cache.TypedResourceEventHandler[T]) *feed[T] {
 	f := &feed[T]{table: t, labelled: labelled, handler: handler, items: map[types.NamespacedName]T{}}
 	f.pos = max(0, len(t.log)-behind)
-	if f.pos > 0 {
-		f.version = t.log[f.pos-1].version
-	}
+	f.version = f.reached()
 	past := t.at(f.pos)
 	for key, o := range past {
 		if o, visible := f.visible(o); visible {
@@ -48,14 +56,13 @@ func (f *feed[T]) announce() {
 	}
 }
 
-func (f *feed[T]) keys() []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, len(f.items))
-	for key := range f.items {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, compareKeys)
-	return keys
+func (f *feed[T]) keys() []types.NamespacedName { return sortedKeys(f.items) }
+
+func sortedKeys[T any](items map[types.NamespacedName]T) []types.NamespacedName {
+	return slices.SortedFunc(maps.Keys(items), compareKeys)
 }
+
+func (f *feed[T]) kind() informers.Kind { return f.table.kind }
 
 // visible is the trimmed copy of an object that the cache keeps, if it does.
 func (f *feed[T]) visible(o T) (T, bool) {
@@ -73,41 +80,21 @@ func (f *feed[T]) visible(o T) (T, bool) {
 // lag is how many writes the cache has yet to see.
 func (f *feed[T]) lag() int { return len(f.table.log) - f.pos }
 
-// deliver takes in the next n writes, at least one of which must be there. More
-// than one at a time are taken as a list: states in between are skipped, and what
-// was deleted is only found to be missing.
-func (f *feed[T]) deliver(n int) {
-	news := f.table.log[f.pos : f.pos+n]
-	f.pos += n
-	f.version = news[n-1].version
-	last := map[types.NamespacedName]change[T]{}
-	var order []types.NamespacedName
-	for _, c := range news {
-		if _, seen := last[c.key]; !seen {
-			order = append(order, c.key)
-		}
-		last[c.key] = c
+// deliver takes in the next write, as a watch does, if there is one.
+func (f *feed[T]) deliver() bool {
+	if f.lag() == 0 {
+		return false
 	}
-	for _, key := range order {
-		f.take(last[key], n > 1)
-	}
-}
-
-// take brings one name up to date.
-func (f *feed[T]) take(c change[T], listed bool) {
-	before, known := f.items[c.key]
+	c := f.table.log[f.pos]
+	f.pos++
+	_, known := f.items[c.key]
 	after, exists := f.visible(c.after)
+	if known || exists {
+		f.version = c.version
+	}
 	switch {
-	case exists && known:
-		f.items[c.key] = after
-		f.handler.OnUpdate(before, after)
 	case exists:
-		f.items[c.key] = after
-		f.handler.OnAdd(after, false)
-	case known && listed:
-		delete(f.items, c.key)
-		f.handler.OnDelete(cache.DeletedObject[T]{OptionalObj: before,
-			FinalStateUnknown: &cache.DeletedFinalStateUnknown{Key: c.key.String(), Obj: before}})
+		f.take(c.key, after)
 	case known:
 		delete(f.items, c.key)
 		// A watch shows the last state, at the version of the deletion.
@@ -115,7 +102,68 @@ func (f *feed[T]) take(c change[T], listed bool) {
 		final.SetResourceVersion(strconv.FormatInt(c.version, 10))
 		f.handler.OnDelete(cache.DeletedObject[T]{OptionalObj: final})
 	}
+	return true
 }
+
+// take puts an object into the cache.
+func (f *feed[T]) take(key types.NamespacedName, after T) {
+	before, known := f.items[key]
+	f.items[key] = after
+	switch {
+	case !known:
+		f.handler.OnAdd(after, false)
+	case before.GetResourceVersion() != after.GetResourceVersion():
+		f.handler.OnUpdate(before, after)
+	}
+}
+
+// relist takes in the next n writes as a list: states in between are skipped, what
+// was deleted is only found to be missing, and a name that was deleted and created
+// again has merely changed.
+func (f *feed[T]) relist(n int) {
+	f.pos += n
+	now := map[types.NamespacedName]T{}
+	for key, o := range f.table.at(f.pos) {
+		if o, visible := f.visible(o); visible {
+			now[key] = o
+		}
+	}
+	for _, key := range f.keys() {
+		if _, exists := now[key]; !exists {
+			before := f.items[key]
+			delete(f.items, key)
+			f.handler.OnDelete(cache.DeletedObject[T]{OptionalObj: before,
+				FinalStateUnknown: &cache.DeletedFinalStateUnknown{Key: key.String(), Obj: before}})
+		}
+	}
+	for _, key := range sortedKeys(now) {
+		f.take(key, now[key])
+	}
+	f.version = max(f.version, f.reached())
+}
+
+// reached is the version of the last write that was taken in.
+func (f *feed[T]) reached() int64 {
+	if f.pos == 0 {
+		return 0
+	}
+	return f.table.log[f.pos-1].version
+}
+
+// bookmark moves the version on without an object, to just before the next write
+// or, where there is none, to that of the whole API server.
+func (f *feed[T]) bookmark(now time.Time, server int64) {
+	f.marked, f.version = now, server
+	if f.lag() > 0 {
+		f.version = f.table.log[f.pos].version - 1
+	}
+}
+
+// bookmarkEvery is how often a bookmark comes at least: that of an API server.
+const bookmarkEvery = time.Minute
+
+// bookmarkDue says that a bookmark comes now, if nothing else does.
+func (f *feed[T]) bookmarkDue(now time.Time) bool { return now.Sub(f.marked) >= bookmarkEvery }
 
 // passed says that the cache has seen everything up to a version.
 func (f *feed[T]) passed(version string) bool {

@@ -18,12 +18,13 @@ type options struct {
 	// faulty is how many of 1000 requests go wrong, busy how many of 100 have
 	// something else happen meanwhile.
 	faulty, busy int
-	// coalesce: caches skip states. past: they begin in the past.
+	// relists: watches end, and caches take in lists. bookmarks: they get some.
+	// past: they begin in the past.
 	// two: two controllers are at work, as when one has lost its lease and does
 	// not know yet.
-	coalesce, past, two bool
-	steps               int
-	quota               int
+	relists, bookmarks, past, two bool
+	steps                         int
+	quota                         int
 }
 
 // drawOptions draws the options of a run.
@@ -43,7 +44,7 @@ func (w *World) drawOptions() options {
 	if maybe(2) {
 		o.weights["crash"] = 1
 	}
-	o.coalesce, o.past, o.two = maybe(2), maybe(2), maybe(6)
+	o.relists, o.bookmarks, o.past, o.two = maybe(2), maybe(2), maybe(2), maybe(6)
 	if maybe(2) {
 		o.busy = 5 + w.rng.IntN(30)
 	}
@@ -176,7 +177,8 @@ func (w *World) actor(name string) {
 	}
 }
 
-// deliverActs has a cache take in some of what it has not yet seen.
+// deliverActs has a cache take in the next write. At times its watch has ended,
+// and it takes in a list, or a bookmark comes.
 func (w *World) deliverActs() {
 	p := w.processes[w.rng.IntN(len(w.processes))]
 	if p.dead {
@@ -184,17 +186,20 @@ func (w *World) deliverActs() {
 	}
 	feeds := p.feeds()
 	w.shuffle(len(feeds), func(i, j int) { feeds[i], feeds[j] = feeds[j], feeds[i] })
-	for _, f := range feeds {
-		lag := f.lag()
-		if lag == 0 {
-			continue
-		}
-		n := 1
-		if w.options.coalesce && w.rng.IntN(4) == 0 {
-			n += w.rng.IntN(lag)
-		}
-		f.deliver(n)
+	if w.options.bookmarks && w.rng.IntN(8) == 0 {
+		w.covered["bookmark"]++
+		feeds[0].bookmark(w.clock.Now(), w.server.version)
 		return
+	}
+	if w.options.relists && w.rng.IntN(8) == 0 {
+		w.covered["relist"]++
+		feeds[0].relist(w.rng.IntN(feeds[0].lag() + 1))
+		return
+	}
+	for _, f := range feeds {
+		if f.deliver() {
+			return
+		}
 	}
 }
 

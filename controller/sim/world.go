@@ -13,6 +13,7 @@ import (
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/invariant"
+	"lws-controller/informers"
 	"lws-controller/revision"
 )
 
@@ -39,6 +40,9 @@ type World struct {
 	story []string
 	// told: the story is recorded.
 	told bool
+
+	// lag is what keeps caches from taking things in; nil: nothing.
+	lag *lag
 
 	// hasty: controllers act on what their caches show before these catch up.
 	hasty bool
@@ -185,11 +189,16 @@ func (w *World) rest(fault func(*call) Fault, behind func() int) bool {
 		if len(w.broken) > 0 {
 			return false
 		}
+		if w.lag.underWay() {
+			syncs = w.syncs // a sync that only waits for a cache comes every few milliseconds
+		}
 		if w.syncs-syncs <= settleSyncs && w.calm(behind) {
 			continue
 		}
 		next := w.wakeUp()
 		switch {
+		case next.IsZero() && w.lag.ends():
+			continue
 		case next.IsZero():
 			return true
 		case next.After(until):
@@ -216,6 +225,7 @@ func (w *World) calm(behind func() int) bool {
 		return true
 	}
 	for _, p := range w.processes {
+		w.lag.endsInTime()
 		if !w.hasty && p.deliverAll() {
 			return true
 		}
@@ -270,9 +280,14 @@ func (p *Process) deliverAll() bool {
 	}
 	some := false
 	for _, f := range p.feeds() {
-		for f.lag() > 0 {
-			f.deliver(1)
+		if p.world.lag.holds(f) {
+			continue
+		}
+		for f.deliver() {
 			some = true
+		}
+		if now := p.world.clock.Now(); f.bookmarkDue(now) {
+			f.bookmark(now, p.world.server.version)
 		}
 	}
 	return some
@@ -280,8 +295,12 @@ func (p *Process) deliverAll() bool {
 
 // follower is a feed of any kind.
 type follower interface {
+	kind() informers.Kind
 	lag() int
-	deliver(n int)
+	deliver() bool
+	relist(n int)
+	bookmarkDue(now time.Time) bool
+	bookmark(now time.Time, server int64)
 }
 
 func (p *Process) feeds() []follower {
