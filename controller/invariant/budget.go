@@ -49,17 +49,35 @@ func startedEntries(ch *Change) (before, after *v1.LeaderWorkerSet, started []v1
 	return before, after, started
 }
 
-// allSince is the message of a judgement that comes out bad for the pods at every
-// moment since a version: what happened meanwhile may be known or not.
-func (c *Checker) allSince(at int64, judge func([]*corev1.Pod) string) string {
-	message := judge(labelled(c.podsNow()))
+// allSince is the message of a judgement that comes out bad for the pods of a set at
+// every moment since a version: what happened meanwhile may be known or not.
+func (c *Checker) allSince(at int64, set types.UID, judge func([]*corev1.Pod) string) string {
+	now := labelled(c.podsNow())
+	message := judge(now)
 	for _, version := range c.versionsSince(at) {
 		if message == "" {
 			break
 		}
-		message = judge(c.podsAt(version))
+		message = judge(c.withOwnDoing(c.podsAt(version), now, set))
 	}
 	return message
+}
+
+// withOwnDoing are the pods as they were at some moment, save those of the groups
+// that the controller has begun to build anew since: these are as they are now. It
+// need not wait for its cache to know what it did.
+func (c *Checker) withOwnDoing(pods, now []*corev1.Pod, set types.UID) []*corev1.Pod {
+	if c.Several {
+		return pods
+	}
+	out, groups := []*corev1.Pod(nil), groupsOf(now, set)
+	for index, mates := range groupsOf(pods, set) {
+		if f := c.group(set, index); f.incarnation > incarnation(mates[0]) && f.made[f.incarnation] {
+			mates = groups[index]
+		}
+		out = append(out, mates...)
+	}
+	return out
 }
 
 // S7: an available group is taken down for an update only if those that remain
@@ -95,19 +113,23 @@ func S7(c *Checker, ch *Change) string {
 		}
 		return ""
 	}
-	return c.allSince(ch.Seen.Pods, judge)
+	return c.allSince(ch.Seen.Pods, after.UID, judge)
 }
 
 // S8: no create raises the groups alive above R+S, and none is for an index
-// beyond. Groups that came into being unseen are not counted.
+// beyond. Groups that came into being unseen are not counted, save those that the
+// controller made.
 func S8(c *Checker, ch *Change) string {
 	p, at, ok := createdPod(ch)
 	if !ok || ch.Seen == nil {
 		return ""
 	}
 	c.count("S8")
-	_, surge := budget(ch.Seen.Set)
-	limit := replicas(ch.Seen.Set) + surge
+	limit := int32(0)
+	for _, s := range slices.Concat(ch.Seen.Later, []*v1.LeaderWorkerSet{ch.Seen.Set}) {
+		_, surge := budget(s)
+		limit = max(limit, replicas(s)+surge)
+	}
 	if at.group >= limit {
 		return fmt.Sprintf("pod %s created, where indices end at %d", p.Name, limit-1)
 	}
@@ -117,8 +139,11 @@ func S8(c *Checker, ch *Change) string {
 		return ""
 	}
 	known := map[int32]bool{at.group: true}
-	for index := range seen {
-		known[index] = known[index] || len(now[index]) > 0
+	for index, mates := range now {
+		made := !c.Several && c.group(at.uid, index).made[incarnation(mates[0])]
+		if made || len(seen[index]) > 0 {
+			known[index] = true
+		}
 	}
 	if int32(len(known)) > limit {
 		return fmt.Sprintf("pod %s created: %d groups are alive, %d may be", p.Name, len(known), limit)
@@ -220,5 +245,5 @@ func S10a(c *Checker, ch *Change) string {
 		return ""
 	}
 	c.count("S10a")
-	return c.allSince(ch.Seen.Pods, judge)
+	return c.allSince(ch.Seen.Pods, after.UID, judge)
 }

@@ -58,6 +58,9 @@ type Change struct {
 type Seen struct {
 	// Set is the set as cached.
 	Set *v1.LeaderWorkerSet
+	// Later are the newer versions of the set that may have been cached instead,
+	// where that is not known for certain.
+	Later []*v1.LeaderWorkerSet
 	// Pods is the resource version up to which the cache had seen pods.
 	Pods int64
 }

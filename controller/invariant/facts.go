@@ -19,6 +19,8 @@ type facts struct {
 	failures map[int64]bool
 	// recreated are the incarnations that were torn down because of a failure.
 	recreated map[int64]bool
+	// made are the incarnations of which the controller created a pod.
+	made map[int64]bool
 	// revision is that of the newest pod, incarnation its own.
 	revision    string
 	incarnation int64
@@ -30,7 +32,7 @@ type facts struct {
 
 func newFacts() *facts {
 	return &facts{leaders: map[int64]bool{}, readyLeaders: map[int64]bool{}, ready: map[int64]bool{},
-		failures: map[int64]bool{}, recreated: map[int64]bool{}}
+		failures: map[int64]bool{}, recreated: map[int64]bool{}, made: map[int64]bool{}}
 }
 
 // group returns the facts of a group of the set with this UID.
@@ -57,6 +59,9 @@ func (c *Checker) learn(ch *Change) {
 	f, n := c.group(at.uid, at.group), incarnation(pod)
 	if f.revision == "" || n > f.incarnation || ch.Verb == Create && n == f.incarnation {
 		f.revision, f.incarnation = revisionOf(pod), n
+	}
+	if ch.By == Controller && ch.Verb == Create {
+		f.made[n] = true
 	}
 	if at.worker == 0 && ch.After != nil {
 		f.leaders[n] = true

@@ -269,3 +269,72 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 		})
 	}
 }
+
+// TestKnownWhateverTheCacheShows: a cache that lags hides what others do, and not
+// what the controller did itself.
+func TestKnownWhateverTheCacheShows(t *testing.T) {
+	smaller := func(s *story) *v1.LeaderWorkerSet {
+		two := int32(2)
+		set := s.set.DeepCopy()
+		set.Spec.Replicas = &two
+		return set
+	}
+	for _, tc := range []struct {
+		name string
+		want string
+		do   func(s *story)
+	}{
+		{"a group of the floor is being built anew", "S7", func(s *story) { s.takeSecond(s.rebuild) }},
+		{"a group of the floor fails unseen", "", func(s *story) { s.takeSecond(s.fail) }},
+		{"groups that it made are more than there may be", "S8", func(s *story) {
+			s.create(s.pod("a-1", 1, "r"))
+			s.create(s.pod("a-2", 1, "r"))
+			s.change(&Change{By: Controller, Verb: Create, After: s.pod("a-0", 1, "r"), Seen: &Seen{Set: smaller(s)}})
+		}},
+		{"or it may not have known that there may be fewer", "", func(s *story) {
+			s.create(s.pod("a-1", 1, "r"))
+			s.create(s.pod("a-2", 1, "r"))
+			s.change(&Change{By: Controller, Verb: Create, After: s.pod("a-0", 1, "r"), Seen: &Seen{Set: smaller(s), Later: []*v1.LeaderWorkerSet{s.set}}})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := begin()
+			tc.do(s)
+			if got := strings.Join(s.broken, " "); got != tc.want {
+				t.Errorf("broken %q, want %q: %v", got, tc.want, s.Violations())
+			}
+		})
+	}
+}
+
+// takeSecond brings three groups up, has something happen to group 2, and takes
+// group 1 down for an update, with a cache that shows the pods from before that.
+func (s *story) takeSecond(happens func()) {
+	for _, leader := range []string{"a-0", "a-1", "a-2"} {
+		s.run(leader, 1, "r")
+	}
+	seen := s.version
+	s.revision("q", 2, "two")
+	happens()
+	before := s.sets[types.NamespacedName{Namespace: "ns", Name: "a"}]
+	after := before.DeepCopy()
+	after.Status.UpdateRevision = "q"
+	after.Status.Recycling = []v1.RecyclingGroup{recycling(1, 1, v1.RecycleUpdate, "q")}
+	s.change(&Change{By: Controller, Verb: Update, Subresource: "status", UID: true, Before: before, After: after, Seen: &Seen{Set: s.set, Pods: seen}})
+}
+
+// rebuild takes group 2 down for an update and begins to build it anew.
+func (s *story) rebuild() {
+	s.status(func(st *v1.LeaderWorkerSetStatus) {
+		st.UpdateRevision = "q"
+		st.Recycling = []v1.RecyclingGroup{recycling(2, 1, v1.RecycleUpdate, "q")}
+	})
+	for _, name := range []string{"a-2", "a-2-1"} {
+		s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod(name, 1, "r", readyPod)})
+	}
+	s.create(s.pod("a-2", 2, "q"))
+	s.status(func(st *v1.LeaderWorkerSetStatus) { st.Recycling = nil })
+}
+
+// fail has a pod of group 2 fail.
+func (s *story) fail() { s.kubelet(s.pod("a-2", 1, "r", readyPod), s.pod("a-2", 1, "r", failedPod)) }

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "lws-controller/api/v1"
@@ -37,12 +38,12 @@ type adder func(number, format string, args ...any)
 func (c *Checker) leftovers(add adder) {
 	c.count("L5")
 	c.count("L6")
-	alive := map[types.UID]bool{"": true}
+	alive := map[types.UID]bool{}
 	for _, s := range c.sets {
 		alive[s.UID] = true
 	}
 	check := func(o Object) {
-		if !alive[owner(o)] {
+		if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.Kind == v1.Kind && !alive[ref.UID] {
 			add("L5", "%T %s is left of a set that is gone", o, o.GetName())
 		}
 	}

@@ -212,6 +212,18 @@ func whollyReady(pods []*corev1.Pod) bool {
 	return true
 }
 
+// Groups says how many groups of the set with this UID are wholly Ready now, and how many are alive:
+// of which any pod exists.
+func (c *Checker) Groups(set types.UID) (ready, alive int32) {
+	for _, mates := range groupsOf(c.podsNow(), set) {
+		alive++
+		if whollyReady(mates) {
+			ready++
+		}
+	}
+	return ready, alive
+}
+
 func replicas(s *v1.LeaderWorkerSet) int32 {
 	if s.Spec.Replicas == nil {
 		return 1
