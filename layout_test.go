@@ -109,9 +109,9 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// testOnly are packages that only tests import.
+// testOnly are packages that only tests import, and commands that are not shipped.
 func testOnly(place string) bool {
-	return place == "deploy/rbac" || place == "controller/sim" || place == "controller/invariant"
+	return slices.Contains([]string{"deploy/rbac", "controller/sim", "controller/sim/cmd/simulate", "controller/invariant"}, place)
 }
 
 func checkImport(t *testing.T, importer, imported string, may []string) {

@@ -5,11 +5,13 @@
 // interfaces that package controller has for that. After each write
 // controller/invariant looks at the true state.
 //
-// Only tests import it. A failing seed is run again with a recorder, which prints
+// Only tests import it, and the command in cmd/simulate, which is not part of
+// what is shipped. A failing seed is run again with a recorder, which prints
 // what happened and the command that replays it:
 //
 //	go test ./controller/sim -run TestRandom -seed=N
-//	go test ./controller/sim -run TestRandom -runs=100000   (the longer mode)
+//	go run ./controller/sim/cmd/simulate -seed=N
+//	go run ./controller/sim/cmd/simulate -runs=100000   (the longer mode)
 //
 //	table.go       objects of one kind and the history of their versions
 //	server.go      the API server: what requests do to objects
@@ -21,7 +23,8 @@
 //	collector.go   the garbage collector
 //	user.go        the user and a monkey
 //	world.go       all of them together, the clock and the checker
-//	run.go         random runs
+//	run.go         a random run
+//	many.go        many of them
 //	exhaustive.go  a fault at every write of a scenario
 //	lag.go         caches that stop for a while
 package sim

@@ -3,15 +3,10 @@ package sim
 import (
 	"flag"
 	"fmt"
-	"maps"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -32,62 +27,22 @@ func TestMain(m *testing.M) {
 func TestRandom(t *testing.T) {
 	if *flagSeed >= 0 {
 		r := Run(uint64(*flagSeed), true)
-		t.Logf("story of seed %d:\n%s", *flagSeed, strings.Join(r.World.story, "\n"))
-		for _, v := range r.World.broken {
-			t.Errorf("seed %d: %s", *flagSeed, v)
+		t.Logf("story of seed %d:\n%s", *flagSeed, strings.Join(r.Story(), "\n"))
+		for _, broken := range r.Broken() {
+			t.Errorf("seed %d: %s", *flagSeed, broken)
 		}
 		return
 	}
-	all := totals{covered: map[string]int{}, counted: map[string]int{}}
-	begin := time.Now()
-	var next, failed atomic.Int64
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for failed.Load() < 10 {
-				i := next.Add(1) - 1
-				if i >= int64(*flagRuns) {
-					return
-				}
-				seed := *flagFirst + uint64(i)
-				r := Run(seed, false)
-				all.take(r)
-				if len(r.World.broken) > 0 {
-					t.Errorf("seed %d: %s\nreplay: go test ./controller/sim -run TestRandom -seed=%d -v", seed, r.World.broken[0], seed)
-					if failed.Add(1) == 1 {
-						t.Logf("end of the story of seed %d:\n%s", seed, ending(Run(seed, true).World.story, 60))
-					}
-				}
-			}
-		})
-	}
-	workers.Wait()
-	all.report(t, time.Since(begin))
-}
-
-// totals add up what happened in all runs.
-type totals struct {
-	mu                                 sync.Mutex
-	runs, steps, faults, syncs, writes int
-	covered, counted                   map[string]int
-}
-
-func (a *totals) take(r *Result) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	w := r.World
-	a.runs++
-	a.steps, a.faults, a.syncs, a.writes = a.steps+r.Steps, a.faults+w.faults, a.syncs+w.syncs, a.writes+w.writes
-	add(a.covered, w.covered)
-	add(a.counted, w.checker.Counted())
-}
-
-func (a *totals) report(t *testing.T, took time.Duration) {
-	runs := float64(a.runs)
-	t.Logf("%d runs, %.0f a second; per run %.0f steps, %.1f faults, %.0f syncs, %.0f writes", a.runs, runs/took.Seconds(),
-		float64(a.steps)/runs, float64(a.faults)/runs, float64(a.syncs)/runs, float64(a.writes)/runs)
-	t.Logf("invariants looked at: %s", listed(a.counted))
-	t.Logf("happened: %s", listed(a.covered))
+	all, failed := NewTotals(), 0
+	Runs(*flagFirst, int64(*flagRuns), func(seed uint64, r *Result) bool {
+		all.Take(r)
+		if broken := r.Broken(); len(broken) > 0 {
+			failed++
+			t.Error(Explain(seed, broken[0]))
+		}
+		return failed >= 10
+	})
+	t.Log(all)
 }
 
 // TestSameSeedSameStory: without that, a failing seed could not be told.
@@ -107,22 +62,4 @@ func firstDifference(a, b []string) string {
 		}
 	}
 	return fmt.Sprintf("%d and %d lines", len(a), len(b))
-}
-
-func add(to, from map[string]int) {
-	for key, n := range from {
-		to[key] += n
-	}
-}
-
-func listed(m map[string]int) string {
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, fmt.Sprintf("%s %d", key, m[key]))
-	}
-	return strings.Join(out, ", ")
-}
-
-func ending(story []string, n int) string {
-	return strings.Join(story[max(0, len(story)-n):], "\n")
 }
