@@ -35,6 +35,7 @@ func send[T any](a api, c call, do func(*Server) (T, error)) (T, error) {
 		return none, errDead
 	}
 	fault := a.p.world.fault(&c)
+	a.p.world.struck(c, fault)
 	switch fault {
 	case noFault:
 		return do(a.p.world.server)
@@ -60,7 +61,7 @@ func (a api) GetSet(_ context.Context, key types.NamespacedName) (*v1.LeaderWork
 }
 
 func (a api) PatchSetStatus(_ context.Context, key types.NamespacedName, patch []byte) (*v1.LeaderWorkerSet, error) {
-	set, err := send(a, call{what: "patch status", write: true}, func(s *Server) (*v1.LeaderWorkerSet, error) {
+	set, err := send(a, call{what: a.p.world.statusWrite(patch), write: true}, func(s *Server) (*v1.LeaderWorkerSet, error) {
 		r, err := preconditions(patch, a.by())
 		if err != nil {
 			return nil, err
@@ -91,11 +92,11 @@ func (a api) ListPods(_ context.Context, set types.NamespacedName) (*corev1.PodL
 }
 
 func (a api) CreatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
-	return send(a, call{what: "create pod", write: true}, func(s *Server) (*corev1.Pod, error) { return create(s, s.pods, pod, a.by()) })
+	return send(a, call{what: createPod, write: true}, func(s *Server) (*corev1.Pod, error) { return create(s, s.pods, pod, a.by()) })
 }
 
 func (a api) PatchPod(_ context.Context, key types.NamespacedName, patch []byte, subresources ...string) (*corev1.Pod, error) {
-	return send(a, call{what: "patch pod", write: true}, func(s *Server) (*corev1.Pod, error) {
+	return send(a, call{what: podWrite(patch, subresources), write: true}, func(s *Server) (*corev1.Pod, error) {
 		r, err := preconditions(patch, a.by())
 		if err != nil {
 			return nil, err
@@ -117,7 +118,7 @@ func (a api) PatchPod(_ context.Context, key types.NamespacedName, patch []byte,
 }
 
 func (a api) DeletePod(_ context.Context, key types.NamespacedName, uid types.UID) error {
-	return a.remove("delete pod", uid, func(s *Server, r request) error { return remove(s, s.pods, key, r) })
+	return a.remove(deletePod, uid, func(s *Server, r request) error { return remove(s, s.pods, key, r) })
 }
 
 func (a api) remove(what string, uid types.UID, do func(*Server, request) error) error {
@@ -134,11 +135,11 @@ func (a api) GetService(_ context.Context, key types.NamespacedName) (*corev1.Se
 }
 
 func (a api) CreateService(_ context.Context, service *corev1.Service) (*corev1.Service, error) {
-	return send(a, call{what: "create service", write: true}, func(s *Server) (*corev1.Service, error) { return create(s, s.services, service, a.by()) })
+	return send(a, call{what: createService, write: true}, func(s *Server) (*corev1.Service, error) { return create(s, s.services, service, a.by()) })
 }
 
 func (a api) PatchService(_ context.Context, key types.NamespacedName, patch []byte) (*corev1.Service, error) {
-	return send(a, call{what: "patch service", write: true}, func(s *Server) (*corev1.Service, error) {
+	return send(a, call{what: adoptService, write: true}, func(s *Server) (*corev1.Service, error) {
 		r, err := preconditions(patch, a.by())
 		if err != nil {
 			return nil, err
@@ -154,7 +155,7 @@ func (a api) PatchService(_ context.Context, key types.NamespacedName, patch []b
 }
 
 func (a api) DeleteService(_ context.Context, key types.NamespacedName, uid types.UID) error {
-	return a.remove("delete service", uid, func(s *Server, r request) error { return remove(s, s.services, key, r) })
+	return a.remove(deleteService, uid, func(s *Server, r request) error { return remove(s, s.services, key, r) })
 }
 
 // ControllerRevisions makes api what revision.Store needs.
@@ -186,13 +187,13 @@ func (a revisionsAPI) List(_ context.Context, o metav1.ListOptions) (*appsv1.Con
 }
 
 func (a revisionsAPI) Create(_ context.Context, r *appsv1.ControllerRevision, _ metav1.CreateOptions) (*appsv1.ControllerRevision, error) {
-	return send(a.api, call{what: "create revision", write: true}, func(s *Server) (*appsv1.ControllerRevision, error) {
+	return send(a.api, call{what: createRevision, write: true}, func(s *Server) (*appsv1.ControllerRevision, error) {
 		return create(s, s.revisions, r, a.api.by())
 	})
 }
 
 func (a revisionsAPI) Patch(_ context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*appsv1.ControllerRevision, error) {
-	return send(a.api, call{what: "patch revision", write: true}, func(s *Server) (*appsv1.ControllerRevision, error) {
+	return send(a.api, call{what: revisionWrite(patch), write: true}, func(s *Server) (*appsv1.ControllerRevision, error) {
 		r, err := preconditions(patch, a.api.by())
 		if err != nil {
 			return nil, err

@@ -27,4 +27,5 @@
 //	many.go        many of them
 //	exhaustive.go  a fault at every write of a scenario
 //	lag.go         caches that stop for a while
+//	reach.go       what the runs have come to: moves, faults at writes
 package sim

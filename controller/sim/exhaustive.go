@@ -24,8 +24,10 @@ type outcome struct {
 	writes, first int
 	broken        []invariant.Violation
 	story         []string
-	// what is the write that the fault came upon.
-	what string
+	// kinds are what the writes were, what is the one that the fault came upon.
+	kinds   []string
+	what    string
+	reached reach
 }
 
 // play plays a scenario with one fault at one write, or without if n is negative.
@@ -52,6 +54,7 @@ func perform(s Scenario, behind int, told bool, disturb func(w *World, at int) F
 		}
 		fault := disturb(w, at)
 		at++
+		o.kinds = append(o.kinds, c.what)
 		if fault != noFault {
 			o.what = c.what
 			w.note("fault: %s: %s", c.what, fault)
@@ -72,7 +75,7 @@ func perform(s Scenario, behind int, told bool, disturb func(w *World, at int) F
 	}
 	o.state, o.tally, o.writes = w.state(), w.tallied(), at
 	w.atRest()
-	o.broken, o.story = w.broken, w.story
+	o.broken, o.story, o.reached = w.broken, w.story, w.reached
 	return o
 }
 

@@ -92,6 +92,7 @@ func TestExhaustive(t *testing.T) {
 		}
 	})
 	t.Logf("%d crash points", points.Load())
+	visited.done(t, exhaustiveRuns)
 }
 
 func exhaust(t *testing.T, s Scenario, behinds []int, points *atomic.Int64) {
@@ -115,6 +116,7 @@ func exhaust(t *testing.T, s Scenario, behinds []int, points *atomic.Int64) {
 				}
 				points.Add(1)
 				got := play(s, n, fault, behind, false)
+				visited.take(got.reached)
 				if len(got.broken) == 0 && got.state == want.state && got.tally == want.tally {
 					continue
 				}

@@ -91,7 +91,7 @@ func (a *Totals) String() string {
 		listed(a.counted), listed(a.covered))
 }
 
-func add(to, from map[string]int) {
+func add[K comparable](to, from map[K]int) {
 	for key, n := range from {
 		to[key] += n
 	}

@@ -223,15 +223,20 @@ func (p *Process) Eventf(_, _ runtime.Object, eventType, reason, _, note string,
 	p.world.note("event %s %s: %s", eventType, reason, fmt.Sprintf(note, args...))
 }
 
-// logSink watches the log for moves that no table declares, and puts the rest
-// into the story.
+// logSink watches the log for moves of groups, those that no table declares
+// above all, and puts everything into the story.
 type logSink struct{ p *Process }
 
-func (l logSink) Init(klog.RuntimeInfo)                 {}
-func (l logSink) WithValues(...any) klog.LogSink        { return l }
-func (l logSink) WithName(string) klog.LogSink          { return l }
-func (l logSink) Enabled(level int) bool                { return l.p.world.told && level <= 4 }
-func (l logSink) Info(_ int, message string, kv ...any) { l.p.world.note("%s", line(message, kv)) }
+func (l logSink) Init(klog.RuntimeInfo)          {}
+func (l logSink) WithValues(...any) klog.LogSink { return l }
+func (l logSink) WithName(string) klog.LogSink   { return l }
+func (l logSink) Enabled(level int) bool         { return level <= 2 || l.p.world.told && level <= 4 }
+func (l logSink) Info(_ int, message string, kv ...any) {
+	l.p.world.moved(message, kv)
+	if l.p.world.told {
+		l.p.world.note("%s", line(message, kv))
+	}
+}
 func (l logSink) Error(err error, message string, kv ...any) {
 	var undeclared *group.UndeclaredTransitionError
 	if errors.As(err, &undeclared) {

@@ -36,6 +36,7 @@ func TestRandom(t *testing.T) {
 	all, failed := NewTotals(), 0
 	Runs(*flagFirst, int64(*flagRuns), func(seed uint64, r *Result) bool {
 		all.Take(r)
+		visited.take(r.World.reached)
 		if broken := r.Broken(); len(broken) > 0 {
 			failed++
 			t.Error(Explain(seed, broken[0]))
@@ -43,6 +44,7 @@ func TestRandom(t *testing.T) {
 		return failed >= 10
 	})
 	t.Log(all)
+	visited.done(t, randomRuns)
 }
 
 // TestSameSeedSameStory: without that, a failing seed could not be told.

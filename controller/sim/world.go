@@ -53,6 +53,8 @@ type World struct {
 	tally map[string]int
 	// covered is how often each thing happened.
 	covered map[string]int
+	// reached are the moves and the faults at writes that there were.
+	reached reach
 	broken  []invariant.Violation
 }
 
@@ -66,6 +68,7 @@ func newWorld(seed uint64, told bool) *World {
 		told:      told,
 		tally:     map[string]int{},
 		covered:   map[string]int{},
+		reached:   newReach(),
 		fault:     func(*call) Fault { return noFault },
 		meanwhile: func(*Process) {},
 	}
