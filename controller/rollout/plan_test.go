@@ -175,6 +175,8 @@ func TestMake(t *testing.T) {
 			in.Recycling = []v1.RecyclingGroup{entry(1, v1.RecycleUpdate, "a")}
 		}, want: "create 1:0,1@b#2"},
 
+		{name: "update: what is scaled down was not in the budget", in: input(2, served(0, "a", 3), served(1, "a", 3), served(2, "a", 3)),
+			want: "ScaleDown 2→a; Update 1→b; delete 1:0,1,2; delete 2:0,1,2"},
 		{name: "full cluster: 1 group becomes 2 (CONTRACT §7)", in: input(2, served(0, "a", 3), made(1, "b", 2, "L- 1-")),
 			with: func(in *Input) { in.Established = 1 }, want: "Update 0→b; delete 0:0,1,2"},
 		{name: "surge 1 with unavailable 0: a stand-in first", in: input(1, served(0, "a", 3)),

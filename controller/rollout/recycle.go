@@ -84,7 +84,7 @@ func (p *planner) begin(v *group.View, cause v1.RecycleCause, revision string, f
 		// Not Partial: the next one starts when a pod event says that one is over.
 		return false
 	}
-	if p.available(v) {
+	if p.counts(v) && p.available(v) {
 		p.at.available--
 	}
 	entry := &v1.RecyclingGroup{Index: v.Index, Incarnation: v.Incarnation, Cause: cause,

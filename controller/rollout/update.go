@@ -77,7 +77,7 @@ func (p *planner) survey() {
 			}
 		}
 		available := entry == nil && p.available(v)
-		if available && (v.Index < p.Replicas || updated) {
+		if available && p.counts(v) {
 			at.available++
 		}
 		if available && v.Index < p.Replicas {
@@ -184,6 +184,12 @@ func (p *planner) available(v *group.View) bool {
 		p.wake(since)
 	}
 	return false
+}
+
+// counts says that the group, once available, is one of those that the floor is
+// about: one above replicas at another revision goes anyway.
+func (p *planner) counts(v *group.View) bool {
+	return v.Index < p.Replicas || v.Revision == p.Update
 }
 
 // broken says that the group does not serve and is not about to: it was never
