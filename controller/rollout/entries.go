@@ -88,11 +88,15 @@ func (p *planner) withdrawn(entry *v1.RecyclingGroup, v *group.View) bool {
 const restartsForgottenAfter = 10 * time.Minute
 
 // settleRestarts keeps the restart counts that still mean something: of groups
-// that are wanted and have not been Ready for long.
+// that are wanted and have not been Ready for long. Which surge groups are wanted
+// is not known yet: those of which there is something may be.
 func (p *planner) settleRestarts() {
 	p.restarts = make(map[int32]*v1.GroupRestarts, len(p.Input.Restarts))
 	for i := range p.Input.Restarts {
-		if r := p.Input.Restarts[i]; p.wanted(r.Index) {
+		r := p.Input.Restarts[i]
+		v := p.view(r.Index)
+		there := v != nil && v.HasPods || p.recorded[r.Index] != nil
+		if r.Index < p.Replicas || r.Index < p.Replicas+p.Budget.Surge && there {
 			p.restarts[r.Index] = &r
 		}
 	}

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"sort"
 	"time"
 
 	v1 "lws-controller/api/v1"
@@ -179,6 +180,15 @@ func Settle(in Input) ([]v1.RecyclingGroup, []v1.GroupRestarts) {
 
 // wanted says that the index is to exist, as one of the replicas or as surge.
 func (p *planner) wanted(index int32) bool { return index < p.Replicas+p.surge }
+
+// view is what is known of the pods of a group, nil if nothing is.
+func (p *planner) view(index int32) *group.View {
+	i := sort.Search(len(p.Groups), func(i int) bool { return p.Groups[i].Index >= index })
+	if i == len(p.Groups) || p.Groups[i].Index != index {
+		return nil
+	}
+	return &p.Groups[i]
+}
 
 // spend takes n writes from the plan's limit. A plan that is empty takes any
 // number, since otherwise a group larger than the limit could never be deleted.

@@ -250,6 +250,28 @@ func TestFailureBacksOff(t *testing.T) {
 	}
 }
 
+// A surge group backs off as any other, through the teardown and beyond.
+func TestSurgeBacksOff(t *testing.T) {
+	surge := served(1, "b", 2)
+	surge.Failure = &group.Failure{Reason: group.FailureContainerRestarted, Counts: true}
+	in := input(1, made(0, "a", 3, "L! 1- 2+"), surge)
+	in.Budget = Budget{Surge: 1}
+	in.Restarts = []v1.GroupRestarts{{Index: 1, Revision: "b", Count: 2, LastAt: metav1.NewTime(now.Add(-15 * time.Second))}}
+	for _, r := range Make(in).Started {
+		if r.Entry.Index == 1 {
+			t.Errorf("recreated 15 s after the second time")
+		}
+	}
+	in.Groups, in.Recycling = in.Groups[:1], []v1.RecyclingGroup{entry(1, v1.RecycleFailure, "b")}
+	if p := Make(in); len(p.Restarts) != 1 || p.Restarts[0].Count != 2 {
+		t.Errorf("restarts while the surge group is made again: %v", p.Restarts)
+	}
+	in.Recycling = nil
+	if p := Make(in); len(p.Restarts) != 0 {
+		t.Errorf("restarts of a surge group of which nothing is left: %v", p.Restarts)
+	}
+}
+
 func TestRestartDelay(t *testing.T) {
 	for count, want := range map[int32]time.Duration{
 		0: 0, 1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 5: 160 * time.Second, 6: 5 * time.Minute, 1 << 30: 5 * time.Minute,
