@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -51,6 +52,20 @@ func (p *planner) settleEntries() {
 			entry.Revision = p.revisionFor(entry.Index)
 		}
 		p.entries[entry.Index] = &entry
+	}
+}
+
+// addGone makes groups of those of which nothing is known but the teardown: so a
+// process with empty memory plans as one that has seen the last pod go.
+func (p *planner) addGone() {
+	var gone []group.View
+	for index := range p.entries {
+		if p.view(index) == nil {
+			gone = append(gone, group.View{Index: index})
+		}
+	}
+	if len(gone) > 0 {
+		p.Groups = slices.SortedFunc(slices.Values(append(gone, p.Groups...)), func(a, b group.View) int { return cmp.Compare(a.Index, b.Index) })
 	}
 }
 

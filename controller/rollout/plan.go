@@ -155,6 +155,7 @@ type planner struct {
 func Make(in Input) Plan {
 	p := &planner{Input: in}
 	p.settleEntries()
+	p.addGone()
 	p.settleRestarts()
 	p.survey()
 	p.setSurge()
