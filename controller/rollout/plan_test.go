@@ -190,6 +190,11 @@ func TestMake(t *testing.T) {
 			with: func(in *Input) { in.Budget = Budget{Surge: 1} }, want: "ScaleDown 1→b; delete 1:0,1"},
 		{name: "surge: nothing is made for a group that only fails", in: input(2, served(0, "b", 2), made(1, "b", 2, "L- 1+")),
 			with: func(in *Input) { in.Budget = Budget{Surge: 1} }, want: ""},
+		{name: "surge: a stand-in that is made again is on its way", in: input(2, served(0, "a", 3), made(1, "a", 3, "L! 1- 2+"), made(2, "b", 2, "L~ 1-")),
+			with: func(in *Input) {
+				in.Budget = Budget{Surge: 1}
+				in.Recycling = []v1.RecyclingGroup{entry(2, v1.RecycleFailure, "b")}
+			}, want: "delete 2:1; mark 1 false"},
 		{name: "a teardown of a kind that only a newer version knows", in: input(2, served(0, "b", 2)), with: func(in *Input) {
 			in.Recycling = []v1.RecyclingGroup{entry(0, "Migration", "b"), entry(1, "Migration", "b")}
 		}, want: ""},

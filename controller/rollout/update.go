@@ -60,7 +60,7 @@ func (p *planner) survey() {
 		updated := v.HasPods && v.Revision == p.Update
 		switch {
 		case entry != nil && (v.Incarnation <= entry.Incarnation || !v.HasPods):
-			if v.Index < p.Replicas && entry.Revision == p.Update {
+			if entry.Revision == p.Update && (v.Index < p.Replicas || entry.Cause != v1.RecycleScaleDown) {
 				at.onTheWay++
 			}
 			updated = false
