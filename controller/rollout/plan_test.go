@@ -180,6 +180,11 @@ func TestMake(t *testing.T) {
 		{name: "update: a group that comes back as it was is not on its way", in: input(3, made(0, "a", 3, "L- 1- 2-"), served(2, "a", 3)), with: func(in *Input) {
 			in.Recycling = []v1.RecyclingGroup{entry(1, v1.RecycleFailure, "a")}
 		}, want: "Update 0→b; delete 0:0,1,2; create 1:0,1,2@a#2"},
+		{name: "update: a Ready group that is made again is on its way", in: input(2, made(0, "a", 3, "L! 1- 2+"), func() group.View {
+			v := served(1, "b", 2)
+			v.Failure = &group.Failure{Reason: group.FailureContainerRestarted}
+			return v
+		}()), want: "Failure 1→b; delete 1:0,1; mark 0 false"},
 		{name: "full cluster: 1 group becomes 2 (CONTRACT §7)", in: input(2, served(0, "a", 3), made(1, "b", 2, "L- 1-")),
 			with: func(in *Input) { in.Established = 1 }, want: "Update 0→b; delete 0:0,1,2"},
 		{name: "surge 1 with unavailable 0: a stand-in first", in: input(1, served(0, "a", 3)),

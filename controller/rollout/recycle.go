@@ -48,7 +48,13 @@ func (p *planner) fail(v *group.View) {
 		}
 		return
 	}
-	if !p.begin(v, v1.RecycleFailure, v.Revision, v.Failure) || !v.Failure.Counts {
+	if !p.begin(v, v1.RecycleFailure, v.Revision, v.Failure) {
+		return
+	}
+	if v.Revision == p.Update && ready(v) {
+		p.at.room-- // was not on its way until now
+	}
+	if !v.Failure.Counts {
 		return
 	}
 	next := &v1.GroupRestarts{Index: v.Index, Revision: v.Revision, LastAt: metav1.NewTime(p.Now), Reason: v.Failure.Reason}
