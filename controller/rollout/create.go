@@ -27,12 +27,8 @@ func (p *planner) create() {
 		if !ok || p.blocked(v, &c) {
 			continue
 		}
-		if !v.HasPods {
-			// Ceiling: groups that are still going count as much as those that come.
-			if p.alive >= p.Replicas+p.Budget.Surge {
-				continue
-			}
-			p.alive++
+		if !v.HasPods && !p.add(index) {
+			continue
 		}
 		if len(c.Workers) > p.MaxWrites {
 			// The others are missing then, and follow.
@@ -43,6 +39,21 @@ func (p *planner) create() {
 		}
 		p.Create = append(p.Create, c)
 	}
+}
+
+// add counts one more group alive, unless there may be no more. Ceiling: groups
+// that are still going count as much as those that come. A surge group needs room
+// besides: it is one more on its way to a revision that may be bad.
+func (p *planner) add(index int32) bool {
+	surge := index >= p.Replicas
+	if p.alive >= p.Replicas+p.Budget.Surge || surge && p.at.unproven && p.at.room <= 0 {
+		return false
+	}
+	p.alive++
+	if surge {
+		p.at.room--
+	}
+	return true
 }
 
 // creation says which pods of the group are to be created now, if any.

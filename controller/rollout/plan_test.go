@@ -193,6 +193,8 @@ func TestMake(t *testing.T) {
 			with: func(in *Input) { in.Budget = Budget{Surge: 1} }, want: "Update 0→b; delete 0:0,1,2"},
 		{name: "surge 1: done, the stand-in goes", in: input(1, served(0, "b", 2), served(1, "b", 2)),
 			with: func(in *Input) { in.Budget = Budget{Surge: 1} }, want: "ScaleDown 1→b; delete 1:0,1"},
+		{name: "surge: an unproven revision gets no more than the budget", in: input(3, made(0, "a", 3, "L! 1- 2+"), made(1, "a", 3, "L! 1- 2+"), served(2, "a", 3)),
+			with: func(in *Input) { in.Budget = Budget{Unavailable: 1, Surge: 1} }, want: "Update 1→b; Update 0→b; delete 0:0,1,2; delete 1:0,1,2"},
 		{name: "surge: nothing is made for a group that only fails", in: input(2, served(0, "b", 2), made(1, "b", 2, "L- 1+")),
 			with: func(in *Input) { in.Budget = Budget{Surge: 1} }, want: ""},
 		{name: "surge: a stand-in that is made again is on its way", in: input(2, served(0, "a", 3), made(1, "a", 3, "L! 1- 2+"), made(2, "b", 2, "L~ 1-")),
