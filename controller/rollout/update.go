@@ -60,7 +60,8 @@ func (p *planner) survey() {
 		updated := v.HasPods && v.Revision == p.Update
 		switch {
 		case entry != nil && (v.Incarnation <= entry.Incarnation || !v.HasPods):
-			if entry.Revision == p.Update && (v.Index < p.Replicas || entry.Cause != v1.RecycleScaleDown) {
+			comesBack := v.Index < p.Replicas || v.Index < p.Replicas+p.Budget.Surge && entry.Cause == v1.RecycleFailure
+			if comesBack && entry.Revision == p.Update {
 				at.onTheWay++
 			}
 			updated = false
