@@ -27,6 +27,8 @@ const requestTimeout = 10 * time.Second
 type API interface {
 	GetSet(ctx context.Context, key types.NamespacedName) (*v1.LeaderWorkerSet, error)
 	PatchSetStatus(ctx context.Context, key types.NamespacedName, mergePatch []byte) (*v1.LeaderWorkerSet, error)
+	// PatchSet applies a JSON patch (RFC 6902).
+	PatchSet(ctx context.Context, key types.NamespacedName, jsonPatch []byte) (*v1.LeaderWorkerSet, error)
 
 	GetPod(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error)
 	// ListPods lists the pods with the label of a set, as they are now.
@@ -48,6 +50,7 @@ type RevisionStore interface {
 	Create(ctx context.Context, r *revision.Revision) (*revision.Revision, error)
 	Adopt(ctx context.Context, set *v1.LeaderWorkerSet, r *revision.Revision) (*revision.Revision, error)
 	SetNumber(ctx context.Context, r *revision.Revision, number int64) (*revision.Revision, error)
+	Delete(ctx context.Context, r *revision.Revision) error
 }
 
 // Cache is what the controller reads without asking the API server; see
@@ -82,6 +85,12 @@ func (a liveAPI) GetSet(ctx context.Context, key types.NamespacedName) (*v1.Lead
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return a.sets.LeaderWorkerSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+}
+
+func (a liveAPI) PatchSet(ctx context.Context, key types.NamespacedName, patch []byte) (*v1.LeaderWorkerSet, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.sets.LeaderWorkerSets(key.Namespace).Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
 }
 
 func (a liveAPI) PatchSetStatus(ctx context.Context, key types.NamespacedName, patch []byte) (*v1.LeaderWorkerSet, error) {

@@ -54,18 +54,34 @@ func (c *Controller) announceTeardowns(ctx context.Context, m *memory, started [
 	logger := klog.FromContext(ctx)
 	for _, r := range started {
 		logger.V(2).Info("Tearing down group", "group", r.Entry.Index, "incarnation", r.Entry.Incarnation, "cause", r.Entry.Cause)
-		if r.Failure == nil {
+		why := ""
+		switch {
+		case r.Failure != nil:
+			why = r.Failure.Message
+		case r.Entry.Cause == v1.RecycleRequested:
+			why = "annotation " + v1.AnnotationRecycle + " asks for it"
+		default:
 			continue
 		}
 		leader := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod",
 			Namespace: m.key.Namespace, Name: topology.LeaderName(m.key.Name, r.Entry.Index)}
-		logger.Info("Recreating group", "group", r.Entry.Index, "reason", r.Failure.Message)
-		c.event(m, leader, corev1.EventTypeNormal, "RecreateGroup", "RecreateGroup", "Recreating group %d: %s", r.Entry.Index, r.Failure.Message)
+		logger.Info("Recreating group", "group", r.Entry.Index, "reason", why)
+		c.event(m, leader, corev1.EventTypeNormal, "RecreateGroup", "RecreateGroup", "Recreating group %d: %s", r.Entry.Index, why)
 	}
 }
 
 // announceConditions reports conditions that have become True.
 func (c *Controller) announceConditions(m *memory, before, after *v1.LeaderWorkerSetStatus) {
+	if now := isTrue(after, v1.ConditionStalled); now != nil && isTrue(before, v1.ConditionStalled) == nil {
+		c.event(m, nil, corev1.EventTypeWarning, "RolloutStalled", "RollOut", "%s", now.Message)
+	}
+	was, is := isTrue(before, v1.ConditionRolloutPaused) != nil, isTrue(after, v1.ConditionRolloutPaused)
+	switch {
+	case is != nil && !was:
+		c.event(m, nil, corev1.EventTypeNormal, "RolloutPaused", "RollOut", "%s", is.Message)
+	case is == nil && was:
+		c.event(m, nil, corev1.EventTypeNormal, "RolloutResumed", "RollOut", "Groups are updated again")
+	}
 	for _, kind := range []string{v1.ConditionProgressing, v1.ConditionUpdateInProgress, v1.ConditionAvailable} {
 		if now := isTrue(after, kind); now != nil && isTrue(before, kind) == nil {
 			c.event(m, nil, corev1.EventTypeNormal, now.Reason, kind, "%s, with %d groups ready of total %d groups",

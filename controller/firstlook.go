@@ -37,8 +37,8 @@ func (l *look) outdated(e *group.Event) bool {
 // All pods are taken in as of one moment: a pod as it is now beside mates as they
 // were in the past looks like a failure. It reports whether the plan stands; if
 // not, another sync comes.
-func (c *Controller) firstLook(ctx context.Context, m *memory, plan *rollout.Plan, now time.Time, wait *Wait) (bool, error) {
-	if m.look != nil || !acts(plan) {
+func (c *Controller) firstLook(ctx context.Context, m *memory, due bool, now time.Time, wait *Wait) (bool, error) {
+	if m.look != nil || !due {
 		return true, nil
 	}
 	live, err := c.API.GetSet(ctx, m.key)

@@ -18,18 +18,45 @@ func (m *memory) replicas() int32 {
 	return *m.set.Spec.Replicas
 }
 
-func (m *memory) partition() int32 {
-	if c := m.set.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil && c.Partition != nil {
-		return *c.Partition
+// rolling is the spec of the rollout, with what annotations say instead.
+func (m *memory) rolling() v1.RollingUpdateConfiguration {
+	zero := int32(0)
+	out := v1.RollingUpdateConfiguration{Partition: &zero, MaxUnavailable: intstr.FromInt32(1)}
+	if c := m.set.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil {
+		out = *c
+		if c.Partition == nil {
+			out.Partition = &zero
+		}
 	}
-	return 0
+	if p := m.steering.Partition; p != nil {
+		n, err := intstr.GetScaledValueFromIntOrPercent(p, int(m.replicas()), true)
+		if at := int32(n); err == nil {
+			out.Partition = &at
+		}
+	}
+	if u := m.steering.MaxUnavailable; u != nil {
+		out.MaxUnavailable = *u
+	}
+	if s := m.steering.MaxSurge; s != nil {
+		out.MaxSurge = *s
+	}
+	return out
 }
 
+func (m *memory) partition() int32 { return *m.rolling().Partition }
+
 func (m *memory) budget() rollout.Budget {
-	if c := m.set.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil {
-		return rollout.NewBudget(m.replicas(), c.MaxUnavailable, c.MaxSurge)
+	r := m.rolling()
+	return rollout.NewBudget(m.replicas(), r.MaxUnavailable, r.MaxSurge)
+}
+
+// progressingSince is when the set was last seen to set out, zero if it is not on
+// its way.
+func (m *memory) progressingSince() time.Time {
+	if c := isTrue(&m.set.Status, v1.ConditionProgressing); c != nil {
+		return c.LastTransitionTime.Time
 	}
-	return rollout.NewBudget(m.replicas(), intstr.FromInt32(1), intstr.FromInt32(0))
+	return time.Time{}
 }
 
 // entries are the teardowns on record, by group.
@@ -52,10 +79,17 @@ func (m *memory) sizes() map[string]int32 {
 // input is what the planner gets to know.
 func (c *Controller) input(m *memory, now time.Time) rollout.Input {
 	in := rollout.Input{
-		Now:           now,
-		Replicas:      m.replicas(),
-		Partition:     m.partition(),
-		Budget:        m.budget(),
+		Now:       now,
+		Replicas:  m.replicas(),
+		Partition: m.partition(),
+		Budget:    m.budget(),
+		MinReady:  m.steering.MinReady,
+		Paused:    m.steering.Paused,
+		Recycle:   m.steering.Recycle,
+
+		ProgressDeadline: m.steering.ProgressDeadline,
+		ProgressingSince: m.progressingSince(),
+
 		Established:   m.set.Status.EstablishedReplicas,
 		LeaderFirst:   m.set.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy,
 		Current:       m.current,

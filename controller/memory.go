@@ -28,6 +28,10 @@ type memory struct {
 	mu sync.Mutex
 	// set is the newest known: from the cache or from an answer to us.
 	set *v1.LeaderWorkerSet
+	// steering is what its annotations ask for, unread what of them could not be
+	// understood.
+	steering rollout.Steering
+	unread   []rollout.SteeringProblem
 	// groups are those of which a pod is or was known, by ascending index.
 	groups []*tracked
 	// history is parsed from the revisions with these versions.
@@ -132,6 +136,7 @@ func (m *memory) observeSet(set *v1.LeaderWorkerSet) bool {
 		clear(m.heldServices)
 	}
 	m.set = set
+	m.steering, m.unread = rollout.ReadSteering(set.Annotations)
 	return true
 }
 

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "lws-controller/api/v1"
 	"lws-controller/informers"
 	"lws-controller/revision"
 	"lws-controller/topology"
@@ -54,7 +56,7 @@ func (m *memory) versions(objects []*appsv1.ControllerRevision) string {
 	}
 	// The cache lists in any order.
 	slices.Sort(names)
-	return fmt.Sprintf("%s/%d %s", m.set.UID, m.set.Generation, strings.Join(names, " "))
+	return fmt.Sprintf("%s/%d/%s %s", m.set.UID, m.set.Generation, m.set.Annotations[v1.AnnotationRestartedAt], strings.Join(names, " "))
 }
 
 func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*appsv1.ControllerRevision) error {
@@ -62,8 +64,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 	for _, problem := range problems {
 		c.warn(m, "revision", "InvalidRevision", "ReadRevision", "Cannot read a stored revision: %v", problem)
 	}
-	content := revision.FromSet(m.set)
-	changed := false
+	content, changed := m.content(history), false
 	stored := func(r *revision.Revision, err error) error {
 		if err != nil {
 			return err
@@ -81,6 +82,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 		}
 		objects, changed = listed, true
 		history, _ = revision.NewHistory(objects)
+		content = m.content(history)
 	}
 	live := c.liveSet(m)
 	for _, r := range history.Revisions() {
@@ -126,13 +128,73 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 	return nil
 }
 
+// content is what the present spec and the restarts that were asked for amount to.
+func (m *memory) content(history *revision.History) *revision.Content {
+	return revision.FromSet(m.set).Restarted(m.restartedAt(history))
+}
+
+// restartedAt is the last restart that was asked for.
+func (m *memory) restartedAt(history *revision.History) time.Time {
+	at := history.RestartedAt()
+	if m.steering.RestartedAt.After(at) {
+		at = m.steering.RestartedAt
+	}
+	return at
+}
+
+// truncate deletes the revisions that are neither in use nor to be kept, which
+// surplus has found.
+func (c *Controller) truncate(ctx context.Context, m *memory, surplus []*revision.Revision) error {
+	for _, r := range surplus {
+		err := c.Revisions.Delete(ctx, r)
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	if len(surplus) > 0 {
+		// What was deleted is not deleted again while the cache still shows it.
+		kept := slices.DeleteFunc(c.belonging(m), func(o *appsv1.ControllerRevision) bool {
+			return slices.ContainsFunc(surplus, func(r *revision.Revision) bool { return r.Object.UID == o.UID })
+		})
+		m.history, _ = revision.NewHistory(kept)
+	}
+	return nil
+}
+
+// surplus are the revisions that are neither in use nor to be kept. In use are those
+// of the status, of its entries, and of every pod that is there, whoever owns it: an
+// orphan may be adopted.
+func (m *memory) surplus() []*revision.Revision {
+	if len(m.history.Revisions()) <= m.steering.HistoryLimit {
+		return nil
+	}
+	s := &m.set.Status
+	inUse := map[string]bool{m.update: true, m.current: true, s.UpdateRevision: true, s.CurrentRevision: true}
+	for i := range s.Recycling {
+		inUse[s.Recycling[i].Revision] = true
+	}
+	for i := range s.GroupRestarts {
+		inUse[s.GroupRestarts[i].Revision] = true
+	}
+	for _, t := range m.groups {
+		for _, p := range t.state.Pods() {
+			inUse[p.Revision] = true
+		}
+	}
+	return m.history.Surplus(m.steering.HistoryLimit, inUse)
+}
+
 // patientTries is how often the name of a new revision is tried in vain: it may
 // be that of a set of the same name which is gone, and be free in a moment.
 const patientTries = 60
 
 // createRevision stores a revision for the content, which the history lacks.
 func (c *Controller) createRevision(ctx context.Context, m *memory, history *revision.History, content *revision.Content) (*revision.Revision, error) {
-	fresh, err := history.New(m.set, content)
+	lost := ""
+	if s := &m.set.Status; s.ObservedGeneration == m.set.Generation {
+		lost = s.UpdateRevision
+	}
+	fresh, err := history.New(m.set, content, m.restartedAt(history), lost)
 	if err != nil {
 		return nil, err
 	}

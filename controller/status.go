@@ -96,14 +96,15 @@ func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStat
 		Failed:          t.phases[group.Failed],
 	}
 	s.EstablishedReplicas = min(t.desired, max(s.EstablishedReplicas, t.desiredReady))
-	s.Recycling, s.GroupRestarts = rollout.Settle(in)
-	m.conditions(s, &t, now)
+	settled := rollout.Settle(in)
+	s.Recycling, s.GroupRestarts = settled.Recycling, settled.Restarts
+	m.conditions(s, &t, settled.Stalled, now)
 	return s
 }
 
 // conditions sets the conditions. One that has never been True is absent; one
 // that is no longer True stays, with its reason and a message that says what is.
-func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, now time.Time) {
+func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, stalled bool, now time.Time) {
 	set := func(kind, reason string, is bool, whenTrue, whenFalse string) {
 		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: whenTrue,
 			LastTransitionTime: metav1.NewTime(now), ObservedGeneration: m.set.Generation}
@@ -115,7 +116,7 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, now time.Time
 		}
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
-	updating := t.outdated > 0
+	updating := t.outdated > 0 && !m.steering.Paused
 	progressing := updating || t.onTheWay > 0
 	ready := fmt.Sprintf("%d of %d groups are ready", t.desiredReady, t.desired)
 	set(v1.ConditionAvailable, v1.ReasonAllGroupsReady, !progressing && t.desiredReady == t.desired,
@@ -124,8 +125,46 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, now time.Time
 	set(v1.ConditionUpdateInProgress, v1.ReasonGroupsUpdating, updating,
 		"Rolling Upgrade is in progress", "No update is in progress")
 	set(v1.ConditionReconciling, v1.ReasonGroupsProgressing, progressing, "Replicas are progressing", ready)
+	set(v1.ConditionRolloutPaused, v1.ReasonPaused, m.steering.Paused,
+		"No further group is updated while annotation "+v1.AnnotationPaused+" is there", "The rollout is not paused")
+	set(v1.ConditionStalled, v1.ReasonProgressDeadline, stalled && progressing,
+		fmt.Sprintf("Nothing has moved for %s: %s", m.steering.ProgressDeadline, m.holdUp(s)), "The rollout is not stalled")
 	reason, message := m.trouble(s)
 	set(v1.ConditionDegraded, reason, message != "", message, "Nothing is wrong")
+	// kstatus goes by the first of these two that is True.
+	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int {
+		if a.Type == v1.ConditionStalled && b.Type == v1.ConditionReconciling {
+			return -1
+		}
+		return 0
+	})
+}
+
+// holdUp says which group holds the set up, and why: the first one of the update
+// revision that is not Ready, else the first that is not. It says no time, so that
+// the same trouble keeps the same words.
+func (m *memory) holdUp(s *v1.LeaderWorkerSetStatus) string {
+	var first *group.View
+	for _, t := range m.groups {
+		v := &t.view
+		if v.AllReady || first != nil && (first.Revision == m.update || v.Revision != m.update) {
+			continue
+		}
+		first = v
+	}
+	switch {
+	case first == nil:
+		if _, message := m.trouble(s); message != "" {
+			return message
+		}
+		return "no group may be taken down within the budget"
+	case first.Failure != nil:
+		return fmt.Sprintf("group %d: %s", first.Index, first.Failure.Message)
+	}
+	if h, held := m.held[first.Index]; held {
+		return fmt.Sprintf("group %d: %s", first.Index, h.message)
+	}
+	return fmt.Sprintf("group %d waits for %s", first.Index, m.waitingFor(first))
 }
 
 // reasonCRDOutdated: the CRD drops what must be recorded before a teardown.

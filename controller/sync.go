@@ -103,7 +103,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		return wait, nil
 	}
 	err := c.settleRevisions(ctx, m)
-	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		// The name is that of a revision of a set that is gone, or a cache lags: the
 		// news about it will bring us back.
 		klog.FromContext(ctx).V(4).Info("Waiting for revisions", "reason", err.Error())
@@ -112,6 +112,12 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	}
 	if err != nil {
 		return wait, fmt.Errorf("settling the revisions: %w", err)
+	}
+	for _, problem := range m.unread {
+		c.warn(m, problem.Annotation, "InvalidAnnotation", "ReadAnnotation", "%s", problem.Error())
+	}
+	if m.steering.Undo != "" {
+		return wait, c.undo(ctx, m, &wait)
 	}
 	c.receive(m, now, &wait)
 	if err := c.adopt(ctx, m, now); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -126,7 +132,8 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 
 	planned := now
 	plan := c.plan(m, now)
-	if stands, err := c.firstLook(ctx, m, &plan, now, &wait); !stands {
+	surplus := m.surplus()
+	if stands, err := c.firstLook(ctx, m, acts(&plan) || len(surplus) > 0, now, &wait); !stands {
 		return wait, err
 	}
 	if plan.Ahead {
@@ -159,6 +166,9 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	m.pruneHolds(&plan, planned, now, &wait)
 	if err := c.writeStatus(ctx, m, now, &wait); err != nil {
 		errs = append(errs, fmt.Errorf("writing the status: %w", err))
+	}
+	if err := c.truncate(ctx, m, surplus); err != nil {
+		errs = append(errs, err)
 	}
 	if plan.Partial {
 		wait.Again = true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -98,21 +99,31 @@ func (h *History) IsLatest(r *Revision) bool {
 func (h *History) NextNumber() int64 { return h.highest + 1 }
 
 // New builds the revision for content that Find did not find, controlled by the
-// set and numbered next. It is not stored yet.
+// set and numbered next. It is not stored yet. restartedAt goes on record as the last
+// restart that was asked for. lost is the key that the content is known to have had,
+// if any: where no stored revision has it, somebody has deleted the object, and under
+// the same key its pods need no change.
 //
 // A key that is taken belongs to other content, since Find found nothing. Then
 // the key is that of the data with -1, -2, ... after it: whose turn it is
 // follows from the history alone, so a second try after a crash gives the same.
-func (h *History) New(set *v1.LeaderWorkerSet, c *Content) (*Revision, error) {
+func (h *History) New(set *v1.LeaderWorkerSet, c *Content, restartedAt time.Time, lost string) (*Revision, error) {
 	data, err := Data(c)
 	if err != nil {
 		return nil, fmt.Errorf("recording the spec of %s/%s: %w", set.Namespace, set.Name, err)
 	}
 	key := Key(data)
+	if lost != "" && !h.keys[lost] {
+		key = lost
+	}
 	for i := 1; h.keys[key]; i++ {
 		key = Key(strconv.AppendInt(append(slices.Clone(data), '-'), int64(i), 10))
 	}
 	number := h.NextNumber()
+	var annotations map[string]string
+	if !restartedAt.IsZero() {
+		annotations = map[string]string{v1.AnnotationRestartedAt: restartedAt.UTC().Format(time.RFC3339Nano)}
+	}
 	return Load(&appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      ObjectName(set.Name, key, number),
@@ -121,11 +132,24 @@ func (h *History) New(set *v1.LeaderWorkerSet, c *Content) (*Revision, error) {
 				v1.LabelName:     set.Name,
 				v1.LabelRevision: key,
 			},
+			Annotations:     annotations,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, v1.GroupVersionKind)},
 		},
 		Data:     runtime.RawExtension{Raw: data},
 		Revision: number,
 	})
+}
+
+// Surplus are the revisions that may go: all but those in use and the latest of the
+// others, of which limit are kept.
+func (h *History) Surplus(limit int, inUse map[string]bool) []*Revision {
+	var unused []*Revision
+	for _, r := range h.revisions {
+		if !inUse[r.Key] {
+			unused = append(unused, r)
+		}
+	}
+	return unused[:max(0, len(unused)-limit)]
 }
 
 // ObjectName is the name of the ControllerRevision: <set>-<key>-<number>, where

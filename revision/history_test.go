@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,7 @@ func TestNew(t *testing.T) {
 	if h.Find(FromSet(s)) != nil || h.NextNumber() != 1 {
 		t.Fatal("an empty history has something")
 	}
-	r, err := h.New(s, FromSet(s))
+	r, err := h.New(s, FromSet(s), time.Time{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestNew(t *testing.T) {
 	if owner == nil || owner.UID != s.UID || owner.Kind != "LeaderWorkerSet" || owner.APIVersion != "leaderworkerset.x-k8s.io/v1" {
 		t.Errorf("owner %v", owner)
 	}
-	if again, _ := h.New(s, FromSet(s)); !reflect.DeepEqual(again.Object, o) {
+	if again, _ := h.New(s, FromSet(s), time.Time{}, ""); !reflect.DeepEqual(again.Object, o) {
 		t.Error("a second try differs")
 	}
 	if found := history(t, o).Find(FromSet(s)); found == nil || found.Key != r.Key {
@@ -114,7 +115,7 @@ func TestCollision(t *testing.T) {
 	}
 	for n := range len(objects) + 1 {
 		h, _ := NewHistory(objects[:n])
-		r, err := h.New(s, FromSet(s))
+		r, err := h.New(s, FromSet(s), time.Time{}, "")
 		if err != nil {
 			t.Fatal(err)
 		}

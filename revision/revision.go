@@ -2,6 +2,7 @@ package revision
 
 import (
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -23,6 +24,9 @@ type Revision struct {
 	Key string
 	// Number orders revisions; the highest is the one applied last.
 	Number int64
+	// RestartedAt is the time of the restart of all groups that was asked for when
+	// the revision was made, or before; zero if there was none.
+	RestartedAt time.Time
 	// Content is the recorded part of the spec, not to be changed.
 	Content
 	// Object is the stored ControllerRevision, not to be changed.
@@ -42,11 +46,14 @@ func Load(object *appsv1.ControllerRevision) (*Revision, error) {
 	if key == "" {
 		return nil, fmt.Errorf("ControllerRevision %s/%s has no label %s", object.Namespace, object.Name, v1.LabelRevision)
 	}
+	// What is no time was written by somebody else.
+	restartedAt, _ := time.Parse(time.RFC3339Nano, object.Annotations[v1.AnnotationRestartedAt])
 	return &Revision{
-		Key:       key,
-		Number:    object.Revision,
-		Content:   *content,
-		Object:    object,
-		canonical: canonical(content),
+		Key:         key,
+		Number:      object.Revision,
+		RestartedAt: restartedAt,
+		Content:     *content,
+		Object:      object,
+		canonical:   canonical(content),
 	}, nil
 }

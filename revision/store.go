@@ -74,6 +74,18 @@ func (s Store) SetNumber(ctx context.Context, r *Revision, number int64) (*Revis
 	return s.patch(ctx, r, "numbering", map[string]any{}, map[string]any{"revision": number})
 }
 
+// Delete deletes a revision. It fails with a conflict when the object changed in the
+// meantime: it may be in use again.
+func (s Store) Delete(ctx context.Context, r *Revision) error {
+	err := s.Client.ControllerRevisions(r.Object.Namespace).Delete(ctx, r.Object.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &r.Object.UID, ResourceVersion: &r.Object.ResourceVersion},
+	})
+	if err != nil {
+		return fmt.Errorf("deleting revision %s/%s: %w", r.Object.Namespace, r.Object.Name, err)
+	}
+	return nil
+}
+
 // patch merges metadata and body into the object that was seen, and no other:
 // its UID and resourceVersion go along.
 func (s Store) patch(ctx context.Context, r *Revision, doing string, metadata, body map[string]any) (*Revision, error) {

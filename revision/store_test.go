@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +35,7 @@ func TestStore(t *testing.T) {
 	}
 	h := history(t, objects...)
 
-	built, err := h.New(s, FromSet(s))
+	built, err := h.New(s, FromSet(s), time.Time{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,6 +63,42 @@ const (
 	AnnotationColocate = topologyPrefix + "colocate"
 )
 
+// Annotations on the set by which people steer its rollout.
+const (
+	rolloutPrefix = "rollout." + ownPrefix
+	// AnnotationPaused: "true"; no further group is updated.
+	AnnotationPaused = rolloutPrefix + "paused"
+	// AnnotationPartition, AnnotationMaxUnavailable and AnnotationMaxSurge hold
+	// instead of the fields of spec.rolloutStrategy: a number of groups or a
+	// percentage of replicas.
+	AnnotationPartition      = rolloutPrefix + "partition"
+	AnnotationMaxUnavailable = rolloutPrefix + "max-unavailable"
+	AnnotationMaxSurge       = rolloutPrefix + "max-surge"
+	// AnnotationMinReady: duration; how long a group must have been Ready to
+	// count as available.
+	AnnotationMinReady = rolloutPrefix + "min-ready"
+	// AnnotationProgressDeadline: duration; after so long without any move the
+	// rollout is Stalled.
+	AnnotationProgressDeadline = rolloutPrefix + "progress-deadline"
+	// AnnotationRestartedAt: RFC 3339 time; all groups are restarted once. It is
+	// also on the ControllerRevisions that were made since.
+	AnnotationRestartedAt = rolloutPrefix + "restarted-at"
+	// AnnotationUndo: "previous" or the number of a revision to go back to.
+	AnnotationUndo = rolloutPrefix + "undo"
+	// AnnotationRecycle: group indices and an RFC 3339 time, as in
+	// 3,5-7@2026-12-01T10:00:00Z; these groups are recreated once.
+	AnnotationRecycle = rolloutPrefix + "recycle"
+	// AnnotationHistoryLimit: how many revisions are kept besides those in use.
+	AnnotationHistoryLimit = rolloutPrefix + "revision-history-limit"
+
+	// AnnotationRecycledAt is the time of the recycle request that a pod was made
+	// after, on pods.
+	AnnotationRecycledAt = ownPrefix + "recycled-at"
+	// AnnotationTemplateRestartedAt is where kubectl and Deployments record a
+	// restart, in pod templates.
+	AnnotationTemplateRestartedAt = "kubectl.kubernetes.io/restartedAt"
+)
+
 // Labels that StatefulSet pods carry and that consumers read.
 const (
 	LabelPodIndex           = "apps.kubernetes.io/pod-index"
@@ -101,4 +137,8 @@ const (
 	ReasonAllGroupsReady    = "AllGroupsReady"
 	ReasonGroupsProgressing = "GroupsProgressing"
 	ReasonGroupsUpdating    = "GroupsUpdating"
+	// ReasonPaused: an annotation says so.
+	ReasonPaused = "PausedByAnnotation"
+	// ReasonProgressDeadline: nothing has moved for as long as an annotation allows.
+	ReasonProgressDeadline = "ProgressDeadlineExceeded"
 )

@@ -1,8 +1,11 @@
 package group
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,9 +48,18 @@ type Pod struct {
 	Stuck string `json:"stuck,omitempty"`
 	// Unscheduled is why the scheduler finds no node, in its words.
 	Unscheduled string `json:"unscheduled,omitempty"`
+	// Trouble is why the pod is not Ready, as its containers tell.
+	Trouble string `json:"trouble,omitempty"`
 	// GroupReady is the condition that leaders carry once their group has been
 	// Ready; nil before.
 	GroupReady *GroupReady `json:"groupReady,omitempty"`
+
+	// Created is when the pod was created, Deleted when its deletion was asked
+	// for.
+	Created time.Time `json:"created,omitzero"`
+	Deleted time.Time `json:"deleted,omitzero"`
+	// RecycledAt is the time of the request that the pod was made after.
+	RecycledAt time.Time `json:"recycledAt,omitzero"`
 }
 
 // GroupReady is the leader's condition of that name. Its presence says that the
@@ -72,7 +84,12 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 		Node:        p.Spec.NodeName,
 		Phase:       p.Status.Phase,
 		Terminating: p.DeletionTimestamp != nil,
+		Created:     p.CreationTimestamp.Time,
 	}
+	if p.DeletionTimestamp != nil {
+		out.Deleted = p.DeletionTimestamp.Add(-graceOf(p))
+	}
+	out.RecycledAt, _ = time.Parse(time.RFC3339Nano, p.Annotations[v1.AnnotationRecycledAt])
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Controller = ref.UID
 		out.OfNamesake = ref.Kind == v1.Kind && ref.Name == p.Labels[v1.LabelName]
@@ -93,9 +110,56 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 			if w := c.State.Waiting; w != nil && slices.Contains(stuckReasons, w.Reason) {
 				out.Stuck = w.Reason
 			}
+			if out.Trouble == "" && !out.Ready {
+				out.Trouble = containerTrouble(c)
+			}
 		}
 	}
 	return out
+}
+
+// graceOf is how long after the request for its deletion a pod must be gone: the
+// API sets the deletion time to the end of that.
+func graceOf(p *corev1.Pod) time.Duration {
+	if p.DeletionGracePeriodSeconds == nil {
+		return 0
+	}
+	return time.Duration(*p.DeletionGracePeriodSeconds) * time.Second
+}
+
+// maxTrouble bounds what is kept of a message, in bytes.
+const maxTrouble = 256
+
+// containerTrouble says in words why a container is not ready, empty if it is.
+func containerTrouble(c *corev1.ContainerStatus) string {
+	trouble := ""
+	switch {
+	case c.Ready || c.State.Terminated != nil && c.State.Terminated.ExitCode == 0:
+		return ""
+	case c.State.Waiting != nil && (c.State.Waiting.Reason == "PodInitializing" || c.State.Waiting.Reason == "ContainerCreating"):
+		return ""
+	case c.State.Waiting != nil:
+		trouble = c.State.Waiting.Reason
+		if c.State.Waiting.Message != "" {
+			trouble += ": " + c.State.Waiting.Message
+		}
+		if last := c.LastTerminationState.Terminated; last != nil {
+			trouble = fmt.Sprintf("%s (last exit code %d, %s)", trouble, last.ExitCode, cmp.Or(last.Reason, "no reason given"))
+		}
+	case c.State.Terminated != nil:
+		trouble = fmt.Sprintf("ended with exit code %d, %s", c.State.Terminated.ExitCode, cmp.Or(c.State.Terminated.Reason, "no reason given"))
+	case c.State.Running != nil && c.Started != nil && !*c.Started:
+		trouble = "runs, but its startup probe has not succeeded"
+	case c.State.Running != nil:
+		trouble = "runs, but its readiness probe fails"
+	default:
+		return ""
+	}
+	trouble = fmt.Sprintf("container %s: %s", c.Name, trouble)
+	if len(trouble) > maxTrouble {
+		trouble = strings.ToValidUTF8(trouble[:maxTrouble-3], "") + "..."
+	}
+	return trouble
 }
 
 // readConditions sets readiness, disruption and GroupReady. A leader that lists

@@ -63,6 +63,9 @@ type View struct {
 	Stuck string
 	// WaitingFor says what the first pod that is not Ready waits for.
 	WaitingFor string
+	// LastMove is when a pod of the set was last created, asked to go, or became
+	// Ready.
+	LastMove time.Time
 	// Failure is the first failure seen, whatever the restart policy.
 	Failure *Failure
 
@@ -177,6 +180,7 @@ func (v *View) count(pods []*Pod) {
 		if p.Terminating || !current || p.Revision != v.Revision {
 			v.Whole = false
 		}
+		v.LastMove = latest(v.LastMove, p.lastMove())
 		if current && !p.Ready {
 			notReady(p.ReadyChanged)
 			v.WaitingFor = cmp.Or(v.WaitingFor, p.waitingFor())
@@ -198,11 +202,27 @@ func (p *Pod) waitingFor() string {
 		return fmt.Sprintf("pod %s has ended with phase %s", p.Name, p.Phase)
 	case p.Node == "" && p.Unscheduled != "":
 		return fmt.Sprintf("pod %s: %s", p.Name, p.Unscheduled)
-	case p.Stuck != "":
-		return fmt.Sprintf("pod %s: %s", p.Name, p.Stuck)
+	case p.Trouble != "":
+		return fmt.Sprintf("pod %s: %s", p.Name, p.Trouble)
 	default:
 		return fmt.Sprintf("pod %s to become Ready", p.Name)
 	}
+}
+
+// lastMove is when the pod was last created, asked to go, or became Ready.
+func (p *Pod) lastMove() time.Time {
+	at := latest(p.Created, p.Deleted)
+	if p.Ready {
+		at = latest(at, p.ReadyChanged)
+	}
+	return at
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (p *Pod) ref() PodRef { return PodRef{Worker: p.Worker, Name: p.Name, UID: p.UID} }

@@ -62,7 +62,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 	if p.frozen[v.Index] {
 		return Creation{}, false
 	}
-	c := Creation{Index: v.Index, Revision: v.Revision, Incarnation: v.Incarnation}
+	c := Creation{Index: v.Index, Revision: v.Revision, Incarnation: v.Incarnation, RecycledAt: p.recycledAt(v.Index)}
 	switch {
 	case !v.HasPods:
 		c.Revision, c.Incarnation = p.freshRevision(v.Index), 1
@@ -108,9 +108,10 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 }
 
 // revisionFor is the revision that the spec wants for an index: below the
-// partition that of the last rollout that ended, else that of the present spec.
+// partition and while paused that of the last rollout that ended, else that of the
+// present spec.
 func (p *planner) revisionFor(index int32) string {
-	if _, known := p.Templates[p.Current]; known && index < p.Partition {
+	if _, known := p.Templates[p.Current]; known && (index < p.Partition || p.Paused) {
 		return p.Current
 	}
 	return p.Update

@@ -7,9 +7,12 @@
 // leads to the same end.
 //
 //	plan.go      Input, Plan and the order of the decisions
+//	steering.go  what the annotations of a set ask for
 //	entries.go   teardowns under way: which are over, which are withdrawn
 //	recycle.go   which groups are taken down because they failed or are not wanted
 //	update.go    the rolling update: order, floor, surge
+//	request.go   recreation of groups that somebody asks for
+//	deadline.go  when a rollout is stalled
 //	budget.go    maxUnavailable and maxSurge in groups
 //	create.go    which pods are created, at which revision and incarnation
 //	services.go  which headless Services exist

@@ -47,7 +47,7 @@ func (p *planner) settleEntries() {
 		if p.over(&entry, v) || p.withdrawn(&entry, v) {
 			continue
 		}
-		if entry.Cause == v1.RecycleUpdate {
+		if entry.Cause == v1.RecycleUpdate && !p.Paused {
 			// The spec may have changed again: go straight to what it says now.
 			entry.Revision = p.revisionFor(entry.Index)
 		}
@@ -92,7 +92,9 @@ func (p *planner) withdrawn(entry *v1.RecyclingGroup, v *group.View) bool {
 	case v1.RecycleScaleDown:
 		return untouched && p.wanted(entry.Index)
 	case v1.RecycleUpdate:
-		return untouched && (v.Revision == p.Update || entry.Index < p.Partition)
+		return untouched && (v.Revision == p.Update || entry.Index < p.Partition || p.Paused)
+	case v1.RecycleRequested:
+		return untouched && !p.asked(v)
 	default:
 		return false
 	}

@@ -27,6 +27,14 @@ type Input struct {
 	Budget Budget
 	// MinReady is how long a group must have been Ready to be available.
 	MinReady time.Duration
+	// Paused: no further group is taken to the update revision.
+	Paused bool
+	// ProgressDeadline is how long nothing may move while the set is on its way,
+	// which it is since ProgressingSince; zero: for ever.
+	ProgressDeadline time.Duration
+	ProgressingSince time.Time
+	// Recycle are groups that somebody wants recreated once.
+	Recycle RecycleRequest
 	// Established is the most wanted groups that were ever available at one time.
 	Established int32
 	// LeaderFirst: workers are created once the leader is Ready.
@@ -85,6 +93,8 @@ type Plan struct {
 
 	// Blocked are groups whose pods wait for a name that something else holds.
 	Blocked []Blocked
+	// Stalled: nothing has moved for longer than the deadline allows.
+	Stalled bool
 
 	// Partial: there is more to do than fits one plan; plan again at once.
 	Partial bool
@@ -117,6 +127,9 @@ type Creation struct {
 	Verify bool
 	// Service is the name of the Service the pods rely on.
 	Service string
+	// RecycledAt is the time of the request that names the group, which its pods
+	// carry; zero without one.
+	RecycledAt time.Time
 }
 
 // Mark is a GroupReady condition to be written.
@@ -158,9 +171,11 @@ func Make(in Input) Plan {
 	p.addGone()
 	p.settleRestarts()
 	p.survey()
+	p.setStalled()
 	p.setSurge()
 	p.recycle()
 	p.update()
+	p.recreate()
 	p.deletePods()
 	p.services()
 	p.create()
@@ -169,14 +184,22 @@ func Make(in Input) Plan {
 	return p.Plan
 }
 
+// Settled is what stands in the status when nothing new is decided.
+type Settled struct {
+	Recycling []v1.RecyclingGroup
+	Restarts  []v1.GroupRestarts
+	Stalled   bool
+}
+
 // Settle returns the teardowns and restart counts that are still to stand in the
-// status, without deciding anything new.
-func Settle(in Input) ([]v1.RecyclingGroup, []v1.GroupRestarts) {
+// status, and whether the set is stalled, without deciding anything new.
+func Settle(in Input) Settled {
 	p := &planner{Input: in}
 	p.settleEntries()
 	p.settleRestarts()
+	p.setStalled()
 	p.collect()
-	return p.Plan.Recycling, p.Plan.Restarts
+	return Settled{p.Plan.Recycling, p.Plan.Restarts, p.Stalled}
 }
 
 // wanted says that the index is to exist, as one of the replicas or as surge.

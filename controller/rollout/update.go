@@ -22,8 +22,10 @@ type progress struct {
 	// revision that are not being torn down.
 	outdated []*group.View
 	// unfinished are the groups in [partition, replicas) that are not both at the
-	// update revision and available.
+	// update revision and available, or that somebody wants recreated; asked says
+	// that there are some of the latter.
 	unfinished int32
+	asked      bool
 	// onTheWay are the groups of the update revision that are not Ready, those
 	// that will be built at it included.
 	onTheWay int32
@@ -84,9 +86,10 @@ func (p *planner) survey() {
 		if available && v.Index < p.Replicas {
 			standing++
 		}
-		if inRange && (v.HasPods || entry != nil) && !(updated && available) {
+		if inRange && (v.HasPods || entry != nil) && (!(updated && available) || p.asked(v)) {
 			at.unfinished++
 		}
+		at.asked = at.asked || inRange && p.asked(v)
 	}
 	// Groups of which nothing exists are built at the update revision.
 	fresh := p.Replicas - min(p.Partition, p.Replicas) - present
@@ -142,9 +145,10 @@ func (p *planner) moveOn(v *group.View) {
 }
 
 // rebuildAt is the revision at which a failed group comes back: the update
-// revision where the group is to have that anyway and there is room, else its own.
+// revision where the group is to have that anyway, there is room and nothing is
+// paused, else its own.
 func (p *planner) rebuildAt(v *group.View) string {
-	if v.Revision == p.Update || v.Index < p.Partition || p.at.unproven && p.at.room <= 0 {
+	if p.Paused || v.Revision == p.Update || v.Index < p.Partition || p.at.unproven && p.at.room <= 0 {
 		return v.Revision
 	}
 	return p.Update
@@ -220,7 +224,7 @@ func ready(v *group.View) bool { return v.AllReady }
 // comes back if it is needed.
 func (p *planner) setSurge() {
 	need := p.surgeNeeded()
-	if len(p.at.outdated) == 0 {
+	if p.Paused || len(p.at.outdated) == 0 && !p.at.asked {
 		// None is made any more; those that there are stay until all is done.
 		existing := int32(0)
 		for i := range p.Groups {

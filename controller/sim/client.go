@@ -7,6 +7,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,6 +58,30 @@ func (a api) by() request { return request{by: invariant.Controller, seen: a.p.s
 
 func (a api) GetSet(_ context.Context, key types.NamespacedName) (*v1.LeaderWorkerSet, error) {
 	set, err := read(a, "get set", func(s *Server) (*v1.LeaderWorkerSet, error) { return get(s.sets, key) })
+	a.p.learn(set)
+	return set, err
+}
+
+func (a api) PatchSet(_ context.Context, key types.NamespacedName, patch []byte) (*v1.LeaderWorkerSet, error) {
+	set, err := send(a, call{what: "patch set", write: true}, func(s *Server) (*v1.LeaderWorkerSet, error) {
+		stored, exists := s.sets.items[key]
+		if !exists {
+			return nil, apierrors.NewNotFound(s.sets.gr(), key.Name)
+		}
+		patched, err := jsonPatched(stored, patch)
+		if err != nil {
+			return nil, apierrors.NewInvalid(v1.GroupVersionKind.GroupKind(), key.Name, nil)
+		}
+		r := a.by()
+		r.version = patched.ResourceVersion
+		return update(s, s.sets, key, r, func(o *v1.LeaderWorkerSet) error {
+			if !equality.Semantic.DeepEqual(o.Spec, patched.Spec) {
+				o.Generation++
+			}
+			o.ObjectMeta.Annotations, o.Spec = patched.Annotations, patched.Spec
+			return nil
+		})
+	})
 	a.p.learn(set)
 	return set, err
 }
@@ -190,6 +216,15 @@ func (a revisionsAPI) Create(_ context.Context, r *appsv1.ControllerRevision, _ 
 	return send(a.api, call{what: createRevision, write: true}, func(s *Server) (*appsv1.ControllerRevision, error) {
 		return create(s, s.revisions, r, a.api.by())
 	})
+}
+
+func (a revisionsAPI) Delete(_ context.Context, name string, o metav1.DeleteOptions) error {
+	_, err := send(a.api, call{what: "delete revision", write: true}, func(s *Server) (struct{}, error) {
+		r := a.api.by()
+		r.uid, r.version = *o.Preconditions.UID, *o.Preconditions.ResourceVersion
+		return struct{}{}, remove(s, s.revisions, types.NamespacedName{Namespace: a.namespace, Name: name}, r)
+	})
+	return err
 }
 
 func (a revisionsAPI) Patch(_ context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*appsv1.ControllerRevision, error) {

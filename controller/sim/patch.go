@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -28,6 +29,23 @@ func preconditions(patch []byte, r request) (request, error) {
 	err := json.Unmarshal(patch, &p)
 	r.uid, r.version = p.Metadata.UID, p.Metadata.ResourceVersion
 	return r, err
+}
+
+// jsonPatched applies a JSON patch (RFC 6902) to an object.
+func jsonPatched[T any](o *T, patch []byte) (*T, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	operations, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = operations.Apply(data); err != nil {
+		return nil, err
+	}
+	out := new(T)
+	return out, json.Unmarshal(data, out)
 }
 
 // mergePatched applies a JSON merge patch (RFC 7386) to an object.

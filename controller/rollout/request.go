@@ -1,0 +1,59 @@
+package rollout
+
+import (
+	"time"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+)
+
+// asked says that somebody wants the group recreated, that the time for it has
+// come, and that it has not been done: its leader is neither newer than the request
+// nor marked as made after it. Times of creation are whole seconds by the API
+// server's clock, which may differ from that of the request; the mark makes sure
+// that once is enough.
+func (p *planner) asked(v *group.View) bool {
+	return p.Recycle.Names(v.Index) && v.Leader != nil && !p.Now.Before(p.Recycle.At) &&
+		!v.Leader.Created.After(p.Recycle.At) && v.Leader.RecycledAt.Before(p.Recycle.At)
+}
+
+// recreate takes down the groups that somebody wants recreated, each to come back
+// at its own revision, within the budget of an update: groups that are not available
+// as long as there is room, then available ones, from the highest index down, as
+// many at once as the floor allows.
+func (p *planner) recreate() {
+	if len(p.Recycle.Groups) == 0 {
+		return
+	}
+	if p.Now.Before(p.Recycle.At) {
+		p.wake(p.Recycle.At)
+		return
+	}
+	var serving []*group.View
+	for i := len(p.Groups) - 1; i >= 0; i-- {
+		v := &p.Groups[i]
+		switch {
+		case p.entries[v.Index] != nil || v.Index >= p.Replicas || !p.asked(v):
+		case p.available(v):
+			serving = append(serving, v)
+		case p.at.room > 0 || p.broken(v):
+			p.begin(v, v1.RecycleRequested, v.Revision, nil)
+			p.at.room--
+		}
+	}
+	for _, v := range serving {
+		if p.at.available-1 < p.at.floor {
+			break
+		}
+		p.begin(v, v1.RecycleRequested, v.Revision, nil)
+	}
+}
+
+// recycledAt is the mark of pods that are made after a request that names their
+// group.
+func (p *planner) recycledAt(index int32) time.Time {
+	if p.Recycle.Names(index) && !p.Now.Before(p.Recycle.At) {
+		return p.Recycle.At
+	}
+	return time.Time{}
+}

@@ -1,0 +1,136 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/rollout"
+	"lws-controller/revision"
+)
+
+// undo carries out the annotation of that name. One request puts the recorded parts
+// of the spec in place of the present ones and takes the annotation off: a crash
+// leaves either all of it to be done or nothing, so the set never swings back to the
+// revision that was left. What cannot be done takes the annotation off too, with an
+// event that says why: a wish from long ago must not come true by surprise.
+func (c *Controller) undo(ctx context.Context, m *memory, wait *Wait) error {
+	wish := m.steering.Undo
+	target := m.undoTarget()
+	why := m.cannotUndo(target)
+	if why != "" {
+		target = nil
+	}
+	patch, err := undoPatch(m.set, target)
+	if err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	m.mu.Unlock()
+	stored, err := c.API.PatchSet(ctx, m.key, patch)
+	m.mu.Lock()
+	if target != nil && apierrors.IsInvalid(err) {
+		// The spec was valid once, under rules that have changed since.
+		why = err.Error()
+		if patch, err = undoPatch(m.set, nil); err != nil {
+			return fmt.Errorf("undo: %w", err)
+		}
+		m.mu.Unlock()
+		stored, err = c.API.PatchSet(ctx, m.key, patch)
+		m.mu.Lock()
+	}
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err):
+		// The set has changed, or the annotation is off already: news will come.
+		wait.sooner(conflictDelay)
+		return nil
+	case err != nil:
+		return fmt.Errorf("undo: %w", err)
+	}
+	if why != "" {
+		c.event(m, nil, corev1.EventTypeWarning, "UndoRefused", "Undo", "Nothing was undone (%s: %s): %s", v1.AnnotationUndo, wish, why)
+	} else {
+		klog.FromContext(ctx).Info("Went back to an earlier revision", "revision", target.Key, "number", target.Number)
+		c.event(m, nil, corev1.EventTypeNormal, "Undone", "Undo", "The spec is that of revision %d (%s) again. "+
+			"Where the spec is kept in Git, undo it there too, or it will be applied again", target.Number, target.Key)
+	}
+	m.observeSet(stored)
+	wait.Again = true
+	return nil
+}
+
+// undoTarget is the revision that the annotation asks for, nil if there is none.
+func (m *memory) undoTarget() *revision.Revision {
+	revisions := m.history.Revisions()
+	for i := len(revisions) - 1; i >= 0; i-- {
+		r := revisions[i]
+		if m.steering.Undo == rollout.UndoPrevious && r.Key != m.update || m.steering.Undo == strconv.FormatInt(r.Number, 10) {
+			return r
+		}
+	}
+	return nil
+}
+
+// cannotUndo says why the set cannot go back to a revision, empty if it can.
+func (m *memory) cannotUndo(target *revision.Revision) string {
+	if target == nil {
+		return "there is no such revision"
+	}
+	now, then := &m.set.Spec.LeaderWorkerTemplate, &target.Template
+	sub := func(t *v1.LeaderWorkerTemplate) *int32 {
+		if t.SubGroupPolicy == nil {
+			return nil
+		}
+		return t.SubGroupPolicy.SubGroupSize
+	}
+	asRevision := &revision.Content{Template: target.Template, Network: target.Network}
+	switch {
+	case target.Key == m.update, revision.Equal(asRevision.Restarted(m.restartedAt(m.history)), m.content(m.history)):
+		return fmt.Sprintf("revision %d is the present spec", target.Number)
+	case (now.SubGroupPolicy == nil) != (then.SubGroupPolicy == nil) || !equality.Semantic.DeepEqual(sub(now), sub(then)):
+		return fmt.Sprintf("revision %d has another spec.leaderWorkerTemplate.subGroupPolicy, which cannot be changed", target.Number)
+	case !equality.Semantic.DeepEqual(now.VolumeClaimTemplates, then.VolumeClaimTemplates):
+		return fmt.Sprintf("revision %d has other spec.leaderWorkerTemplate.volumeClaimTemplates, which cannot be changed", target.Number)
+	}
+	return ""
+}
+
+// undoPatch is a JSON patch that takes the annotation off and, with a target, sets
+// the recorded parts of the spec, from the recorded bytes: also what this version of
+// the controller does not know comes back.
+func undoPatch(set *v1.LeaderWorkerSet, target *revision.Revision) ([]byte, error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
+	}
+	pointer := strings.NewReplacer("~", "~0", "/", "~1").Replace(v1.AnnotationUndo)
+	patch := []operation{
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: set.ResourceVersion},
+		{Op: "remove", Path: "/metadata/annotations/" + pointer},
+	}
+	if target != nil {
+		var data struct {
+			Spec map[string]map[string]json.RawMessage `json:"spec"`
+		}
+		if err := json.Unmarshal(target.Object.Data.Raw, &data); err != nil {
+			return nil, fmt.Errorf("revision %s: %w", target.Key, err)
+		}
+		for _, part := range []string{"leaderWorkerTemplate", "networkConfig"} {
+			recorded := data.Spec[part]
+			if recorded == nil {
+				continue
+			}
+			delete(recorded, "$patch")
+			patch = append(patch, operation{Op: "add", Path: "/spec/" + part, Value: recorded})
+		}
+	}
+	return json.Marshal(patch)
+}
