@@ -149,7 +149,8 @@ func (w *world) writeStatus() {
 	if settled && ready == w.spec.Replicas {
 		w.current = w.spec.Update
 	}
-	w.recycling, w.restarts = Settle(w.input())
+	settledNow := Settle(w.input())
+	w.recycling, w.restarts = settledNow.Recycling, settledNow.Restarts
 }
 
 // sync makes a plan and carries it out, but for the writes after the first limit.
