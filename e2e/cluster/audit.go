@@ -74,8 +74,8 @@ func (f AuditFilter) mayMatch(line []byte) bool {
 }
 
 // Audit returns the requests answered so far that the filter selects, in the
-// order in which they were answered. A watch appears when it has ended. Pods,
-// Services, ControllerRevisions and LeaderWorkerSets come with the bodies of
+// order in which they were answered. A watch appears when it has ended. Writes of
+// Pods, Services, ControllerRevisions and LeaderWorkerSets come with the bodies of
 // request and answer.
 func (c *Cluster) Audit(filter AuditFilter) ([]auditv1.Event, error) {
 	if c.opts.NoAudit {

@@ -1,6 +1,10 @@
 package cluster
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -114,5 +118,33 @@ func TestReadAudit(t *testing.T) {
 	events := must(readAudit(strings.NewReader(log), AuditFilter{Verbs: []string{"create", "get"}}))(t)
 	if got, want := Summary(events), "     1 lws-controller/v1 create pods 201\n     1 kubectl/v1 get /readyz 0\n"; got != want {
 		t.Errorf("summary:\n%swant:\n%s", got, want)
+	}
+}
+
+// TestReadHistory reads what etcd's gateway writes, in two messages.
+func TestReadHistory(t *testing.T) {
+	event := func(kind, key, value string, revision int) string {
+		encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+		return fmt.Sprintf(`{"type":%q,"kv":{"key":%q,"value":%q,"mod_revision":"%d"}}`, kind, encode(key), encode(value), revision)
+	}
+	message := func(events ...string) string {
+		return `{"result":{"header":{"revision":"9"},"events":[` + strings.Join(events, ",") + `]}}` + "\n"
+	}
+	stream := `{"result":{"header":{"revision":"9"},"created":true}}` + "\n" +
+		message(event("", "/registry/pods/a/b", "one", 2), event("", "/registry/leases/a/b", "lease", 3)) +
+		message(event("DELETE", "/registry/pods/a/b", "", 4), event("", "/registry/pods/a/b", "later", 5))
+	read := func(stream string, last int64) ([]Stored, error) {
+		return readHistory(json.NewDecoder(strings.NewReader(stream)), last, []string{"/registry/pods/"})
+	}
+	got, err := read(stream, 4)
+	want := []Stored{{Revision: 2, Key: "/registry/pods/a/b", Value: []byte("one")}, {Revision: 4, Key: "/registry/pods/a/b"}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v, %v; want %+v", got, err, want)
+	}
+	if _, err := read(stream, 6); err == nil {
+		t.Error("a history that ends early is no error")
+	}
+	if _, err := read(`{"result":{"canceled":true,"compact_revision":"7"}}`, 4); err == nil || !strings.Contains(err.Error(), "compacted at 7") {
+		t.Errorf("error %v of a history whose beginning is gone", err)
 	}
 }
