@@ -33,6 +33,8 @@ type slot struct {
 	// or older than that version, come too late.
 	goneUID     types.UID
 	goneVersion string
+	// awaited: only an answer to us said so, and the informers may still show it.
+	awaited bool
 }
 
 // NewState returns the state of a group of which nothing has been observed.
@@ -88,7 +90,7 @@ func (sl *slot) observe(p *Pod, confirmed bool) bool {
 }
 
 func (sl *slot) gone(uid types.UID, version string) bool {
-	sl.goneUID = uid
+	sl.goneUID, sl.awaited = uid, version == ""
 	if newer(version, sl.goneVersion) {
 		sl.goneVersion = version
 	}
@@ -146,9 +148,10 @@ func (s *State) Pods() []*Pod {
 	return out
 }
 
-// Empty says that the group has no pods of anyone.
+// Empty says that the group has no pods of anyone, and that nothing need be
+// remembered of those it had: no late news can bring one back.
 func (s *State) Empty() bool {
-	return !slices.ContainsFunc(s.slots, func(sl slot) bool { return sl.pod != nil })
+	return !slices.ContainsFunc(s.slots, func(sl slot) bool { return sl.pod != nil || sl.awaited })
 }
 
 // Reached says that a source which has seen everything up to version `at` has

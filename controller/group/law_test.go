@@ -196,3 +196,24 @@ func TestDeleteAcceptedHolds(t *testing.T) {
 		t.Errorf("terminating %d, live %v; want 1 and none", v.Terminating, v.Live)
 	}
 }
+
+// TestEmptyWaitsForTheCache: as long as an informer may still show a pod that is
+// gone, the group is kept, which knows better.
+func TestEmptyWaitsForTheCache(t *testing.T) {
+	s := NewState(0)
+	p := Pod{Name: "s-0", UID: "a", Version: "1", Controller: "set", Size: 1}
+	s.Fold(Observed(p), time.Time{})
+	s.Fold(Event{Kind: PodGone, UID: "a"}, time.Time{})
+	if s.Empty() {
+		t.Error("empty although the informers have yet to see the end of the pod")
+	}
+	p.Version = "2"
+	s.Fold(Observed(p), time.Time{})
+	if v := s.View("set", nil); v.HasPods {
+		t.Error("late news brought the pod back")
+	}
+	s.Fold(Event{Kind: PodGone, UID: "a", Version: "3"}, time.Time{})
+	if !s.Empty() {
+		t.Error("not empty although the informers have seen the end of the pod")
+	}
+}
