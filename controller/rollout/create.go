@@ -65,14 +65,11 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 	c := Creation{Index: v.Index, Revision: v.Revision, Incarnation: v.Incarnation, RecycledAt: p.recycledAt(v.Index)}
 	switch {
 	case !v.HasPods:
-		c.Revision, c.Incarnation = p.freshRevision(v.Index), 1
+		c.Revision, c.Incarnation = p.nextRevision(v.Index), 1
 		if recorded := p.recorded[v.Index]; recorded != nil {
 			// Also of a teardown that is over: it is on record until the next leader
 			// exists.
 			c.Incarnation, c.Verify = recorded.Incarnation+1, true
-		}
-		if entry != nil && entry.Cause != v1.RecycleScaleDown {
-			c.Revision = entry.Revision
 		}
 		t, known := p.Templates[c.Revision]
 		if !known {
@@ -115,6 +112,16 @@ func (p *planner) revisionFor(index int32) string {
 		return p.Current
 	}
 	return p.Update
+}
+
+// nextRevision is the revision at which a group is built that has no pods, or will
+// have none when its teardown is over. One that was not wanted for a while starts
+// anew.
+func (p *planner) nextRevision(index int32) string {
+	if entry := p.entries[index]; entry != nil && entry.Cause != v1.RecycleScaleDown {
+		return entry.Revision
+	}
+	return p.freshRevision(index)
 }
 
 // freshRevision is the revision at which a group without pods and without an

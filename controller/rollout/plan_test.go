@@ -244,6 +244,19 @@ func TestUniqueServices(t *testing.T) {
 	}
 }
 
+// A group that was scaled away and is wanted again starts at what the spec says
+// now: with the Service of that revision, and without the one of the old.
+func TestServiceOfAGroupWantedAgain(t *testing.T) {
+	in := input(2, served(0, "b", 2))
+	in.Templates["b"] = Template{Size: 2, Subdomain: v1.SubdomainUniquePerReplica}
+	in.Current, in.Services = "b", map[string]Service{"s": {}, "s-0": {}}
+	in.Recycling = []v1.RecyclingGroup{entry(1, v1.RecycleScaleDown, "a")}
+	want := "create 1:0,1@b#2; service s-1; no service s"
+	if got := show(Make(in)); got != want {
+		t.Errorf("plan\n got %q\nwant %q", got, want)
+	}
+}
+
 func TestFailureBacksOff(t *testing.T) {
 	restarted := func() Input {
 		v := served(0, "b", 2)

@@ -38,7 +38,7 @@ func (p *planner) services() {
 		case v.HasPods && p.wanted(v.Index):
 			add(v.Index, v.Revision)
 			if entry != nil {
-				add(v.Index, entry.Revision)
+				add(v.Index, p.nextRevision(v.Index))
 			}
 		case v.HasPods:
 			keep[p.SharedService] = true
@@ -63,7 +63,7 @@ func (p *planner) services() {
 func (p *planner) wantFresh(add func(int32, string)) {
 	for _, entry := range p.entries {
 		if p.wanted(entry.Index) {
-			add(entry.Index, entry.Revision)
+			add(entry.Index, p.nextRevision(entry.Index))
 		}
 	}
 	shared := func(revision string) bool {
