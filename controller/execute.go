@@ -183,9 +183,12 @@ func (x *execution) create(ctx context.Context, o one) error {
 	err := x.createPod(ctx, o.Creation, o.worker)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err != nil {
+	switch {
+	case err != nil:
 		x.failed[o.Index] = true
 		return err
+	case x.failed[o.Index]:
+		return nil // it waits for a name, which says nothing of the others
 	}
 	if x.made[o.Index]++; x.made[o.Index] == len(o.Workers) {
 		delete(x.m.held, o.Index)

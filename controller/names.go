@@ -32,7 +32,8 @@ func (x *execution) nameTaken(ctx context.Context, index int32, name string) err
 	case metav1.IsControlledBy(pod, x.m.set):
 		return x.release(ctx, index, pod)
 	default:
-		return x.waitForName(index, "pod", name)
+		x.waitForName(index, name)
+		return nil
 	}
 }
 
@@ -46,20 +47,22 @@ func (x *execution) behind(index int32) {
 	x.wait.sooner(staleDelay)
 }
 
-// waitForName holds a group until something foreign gives a name free.
-func (x *execution) waitForName(index int32, kind, name string) error {
-	b := rollout.Blocked{Index: index, Kind: kind, Name: name, Why: rollout.NotOurs}
+// waitForName holds a group until something foreign gives a pod's name free. Other
+// groups go on: after one sync all that wait are known.
+func (x *execution) waitForName(index int32, name string) {
+	b := rollout.Blocked{Index: index, Kind: "pod", Name: name, Why: rollout.NotOurs}
 	x.mu.Lock()
 	x.warnBlocked(x.m, b)
 	x.mu.Unlock()
-	return x.hold(index, reasonNameTaken, blockedMessage(b))
+	_ = x.hold(index, reasonNameTaken, blockedMessage(b))
 }
 
 // release gives up a pod that no longer carries the set's label, and waits for
 // its name. One that is going anyway is only waited for.
 func (x *execution) release(ctx context.Context, index int32, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
-		return x.hold(index, reasonNameTaken, fmt.Sprintf("pod %s is being deleted", pod.Name))
+		_ = x.hold(index, reasonNameTaken, fmt.Sprintf("pod %s is being deleted", pod.Name))
+		return nil
 	}
 	patch := mustJSON(map[string]any{"metadata": map[string]any{
 		"uid":             pod.UID,
@@ -74,7 +77,8 @@ func (x *execution) release(ctx context.Context, index int32, pod *corev1.Pod) e
 		x.event(x.m, pod, corev1.EventTypeNormal, "ReleasedPod", "ReleasePod",
 			"Released pod %s of group %d, which no longer has the label %s", pod.Name, index, v1.LabelName)
 	}
-	return x.waitForName(index, "pod", pod.Name)
+	x.waitForName(index, pod.Name)
+	return nil
 }
 
 // verifyNames reads every name of a group live before the first pod of its next
