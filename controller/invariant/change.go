@@ -13,11 +13,15 @@ type Actor string
 
 // The actors. Only what the controller does is judged; the others make the facts.
 const (
-	Controller Actor = "controller"
-	Scheduler  Actor = "scheduler"
-	Kubelet    Actor = "kubelet"
-	Collector  Actor = "collector"
-	User       Actor = "user"
+	Controller          Actor = "controller"
+	Scheduler           Actor = "scheduler"
+	Kubelet             Actor = "kubelet"
+	NodeController      Actor = "node controller"
+	PodCollector        Actor = "pod collector"
+	Collector           Actor = "collector"
+	NamespaceController Actor = "namespace controller"
+	Autoscaler          Actor = "autoscaler"
+	User                Actor = "user"
 )
 
 // Verb is what a write does.

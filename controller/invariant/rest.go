@@ -72,15 +72,14 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 	}
 	stuck := bad(&update.Content)
 	groups := groupsOf(c.podsNow(), s.UID)
-	partition := int32(0)
-	if cfg := s.Spec.RolloutStrategy.RollingUpdateConfiguration; cfg != nil && cfg.Partition != nil {
-		partition = *cfg.Partition
-	}
+	waits := c.waits(s, update, groups)
 	ready, updated, stuckGroups := int32(0), int32(0), false
 	for index := range replicas(s) {
 		mates := groups[index]
 		if whollyReady(mates) {
 			ready++
+		} else if waits[index] != "" {
+			// It takes from the budget, and may keep others at an old revision.
 		} else if stuck || c.isBad(s, mates, bad) {
 			stuckGroups = true // below the partition too
 		} else {
@@ -93,21 +92,23 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 			if len(mates) == size(mates) {
 				updated++
 			}
-		} else if index >= partition && !stuck {
+		} else if index >= partition(s) && !stuck && len(waits) == 0 {
 			add("L1", "group %d of %s has revision %s, not %s", index, s.Name, revisionOf(mates[0]), update.Key)
 		}
 	}
 	_, surge := budget(s)
 	for index := range groups {
-		if index >= replicas(s)+surge || index >= replicas(s) && !stuck {
+		if index >= replicas(s)+surge || index >= replicas(s) && !stuck && len(waits) == 0 {
 			add("L1", "group %d of %s is left over", index, s.Name)
 		}
 	}
-	if !stuck && !stuckGroups {
+	if len(waits) > 0 && !stuck && !stuckGroups {
+		c.restingBlocked(s, waits, add)
+	} else if !stuck && !stuckGroups {
 		c.recount(s, ready, updated, add)
 		c.restingStatus(s, add)
 	}
-	c.restingServices(s, groups, add)
+	c.restingServices(s, groups, waits, add)
 }
 
 // isBad says that the pods of a group have a revision that can never be Ready.
@@ -153,9 +154,12 @@ func (c *Checker) restingStatus(s *v1.LeaderWorkerSet, add adder) {
 }
 
 // restingServices checks that each group has the Service its pods name, and that
-// none is left.
-func (c *Checker) restingServices(s *v1.LeaderWorkerSet, groups map[int32][]*corev1.Pod, add adder) {
-	need := map[string]bool{}
+// none is left, except for groups that wait for names.
+func (c *Checker) restingServices(s *v1.LeaderWorkerSet, groups map[int32][]*corev1.Pod, waits map[int32]string, add adder) {
+	need, awaited := map[string]bool{}, map[string]bool{}
+	for index := range waits {
+		awaited[topology.LeaderName(s.Name, index)] = true
+	}
 	if update := c.updateRevision(s); update != nil && subdomain(update) == v1.SubdomainShared {
 		need[s.Name] = true
 	}
@@ -166,12 +170,12 @@ func (c *Checker) restingServices(s *v1.LeaderWorkerSet, groups map[int32][]*cor
 	}
 	for name := range need {
 		service := c.services[types.NamespacedName{Namespace: s.Namespace, Name: name}]
-		if service == nil || owner(service) != s.UID {
+		if taken := len(waits) > 0 && c.serviceTaken(s, name); !taken && (service == nil || owner(service) != s.UID) {
 			add("L1", "service %s of %s is missing", name, s.Name)
 		}
 	}
 	for _, service := range c.services {
-		if owner(service) == s.UID && !need[service.Name] {
+		if owner(service) == s.UID && !need[service.Name] && !awaited[service.Name] {
 			add("L1", "service %s of %s is left over", service.Name, s.Name)
 		}
 	}

@@ -19,8 +19,15 @@
 //	client.go      what the controller asks of the API server, and its faults
 //	informer.go    caches with their own lag: watches, lists, bookmarks
 //	process.go     one controller process: queue, caches, crash and restart
-//	nodes.go       scheduler and kubelets
+//	nodes.go       what happens to pods on nodes, and what goes wrong with them
+//	kubelet.go     the end of a pod
+//	machines.go    nodes with room, their loss, and the scheduler
 //	collector.go   the garbage collector
+//	namespace.go   the namespace controller
+//	finalizers.go  other parties that hold objects
+//	autoscaler.go  an autoscaler
+//	names.go       two sets whose names meet
+//	actors.go      which of these a run has
 //	user.go        the user and a monkey
 //	world.go       all of them together, the clock and the checker
 //	run.go         a random run

@@ -14,17 +14,20 @@ const badImage = "bad"
 // step is what a scheduler or a kubelet does next to a pod, nil for nothing.
 func (w *World) step(p *corev1.Pod) func() {
 	bad := len(p.Spec.Containers) > 0 && p.Spec.Containers[0].Image == badImage
+	n := w.nodes[p.Spec.NodeName]
 	switch {
-	case p.DeletionTimestamp != nil && !graceOver(p):
-		return func() {
-			_ = remove(w.server, w.server.pods, keyOf(p), request{by: invariant.Kubelet, uid: p.UID, force: true})
-		}
-	case p.DeletionTimestamp != nil, p.Status.Phase == corev1.PodFailed, p.Status.Phase == corev1.PodSucceeded:
-		return nil
+	case p.DeletionTimestamp != nil && graceOver(p):
+		return nil // held by finalizers
 	case p.Spec.NodeName == "":
-		return func() {
-			w.podUpdate(p, invariant.Scheduler, func(p *corev1.Pod) { p.Spec.NodeName = "node" })
-		}
+		return w.schedule(p)
+	case n == nil:
+		return w.collectPod(p)
+	case n.isLost():
+		return w.giveUp(n, p)
+	case p.DeletionTimestamp != nil:
+		return w.terminate(p)
+	case finished(p):
+		return nil
 	case p.Status.Phase == corev1.PodPending && bad && len(p.Status.ContainerStatuses) == 0:
 		return func() {
 			w.podStatus(p, func(s *corev1.PodStatus) {
@@ -67,6 +70,24 @@ var troubles = []struct {
 		w.podStatus(p, func(s *corev1.PodStatus) {
 			s.ContainerStatuses = slices.Clone(s.ContainerStatuses)
 			s.ContainerStatuses[0].RestartCount++
+			w.condition(s, corev1.PodReady, false)
+		})
+	}},
+	{"restart init container", func(w *World, p *corev1.Pod) {
+		w.podStatus(p, func(s *corev1.PodStatus) {
+			s.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", RestartCount: 1 + restartsOf(s.InitContainerStatuses)}}
+			w.condition(s, corev1.PodReady, false)
+		})
+	}},
+	{"crash loop", func(w *World, p *corev1.Pod) {
+		w.podStatus(p, func(s *corev1.PodStatus) {
+			s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 3 + restartsOf(s.ContainerStatuses)}}
+			w.condition(s, corev1.PodReady, false)
+		})
+	}},
+	{"succeed", func(w *World, p *corev1.Pod) {
+		w.podStatus(p, func(s *corev1.PodStatus) {
+			s.Phase = corev1.PodSucceeded
 			w.condition(s, corev1.PodReady, false)
 		})
 	}},

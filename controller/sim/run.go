@@ -3,8 +3,6 @@ package sim
 import (
 	"fmt"
 	"time"
-
-	v1 "lws-controller/api/v1"
 )
 
 // options are what a run draws at its start: which actors and faults there are,
@@ -25,6 +23,7 @@ type options struct {
 	relists, bookmarks, past, two bool
 	steps                         int
 	quota                         int
+	actorOptions
 }
 
 // drawOptions draws the options of a run.
@@ -62,6 +61,7 @@ func (w *World) drawOptions() options {
 	if maybe(8) {
 		o.quota = 3 + w.rng.IntN(6)
 	}
+	w.drawActors(&o)
 	o.changes, o.monkeys = w.some(len(changes)), w.some(len(monkeys))
 	return o
 }
@@ -78,7 +78,8 @@ func (w *World) some(n int) []int {
 }
 
 // actors in the order in which chance picks them.
-var actors = []string{"deliver", "sync", "nodes", "collector", "clock", "user", "replace", "trouble", "monkey", "crash"}
+var actors = []string{"deliver", "sync", "nodes", "collector", "clock", "user", "replace", "trouble", "monkey", "crash",
+	"machines", "namespace", "autoscaler", "finalizers"}
 
 // Result is how a run went.
 type Result struct {
@@ -95,7 +96,7 @@ func Run(seed uint64, told bool) *Result {
 	w.note("options: %+v", w.options)
 	w.server.quota = w.options.quota
 	w.fault, w.meanwhile = w.randomFault, w.randomMeanwhile
-	w.Apply(w.drawSet())
+	w.begin()
 	w.startProcess(w.behind)
 	if w.options.two {
 		w.checker.Several = true
@@ -111,19 +112,16 @@ func Run(seed uint64, told bool) *Result {
 		w.leaveOne()
 	}
 	w.server.quota = 0
+	w.mend()
 	w.cleanUp()
-	if s, exists := w.server.sets.items[theKey]; exists && s.DeletionTimestamp == nil && w.rng.IntN(4) > 0 {
-		w.Edit("the last wish", func(s *v1.LeaderWorkerSet) {
-			image("v1")(s)
-			budget(1, w.rng.Int32N(2), 0)(s)
-		})
-	}
+	w.lastWishes()
 	if len(w.broken) == 0 && w.settle() {
 		// Pods that were orphaned and fit no group are for a person to remove.
 		if w.removeOrphans() {
 			w.settle()
 		}
 		w.atRest()
+		w.part()
 	}
 	return r
 }
@@ -168,6 +166,17 @@ func (w *World) actor(name string) {
 		w.troubleActs()
 	case "monkey":
 		w.monkeyActs()
+	case "machines":
+		w.machinesAct()
+	case "namespace":
+		if !w.namespaceActs() && w.rng.IntN(10) == 0 {
+			w.DeleteNamespace()
+		}
+	case "autoscaler":
+		w.at = w.keys[w.rng.IntN(len(w.keys))]
+		w.autoscale()
+	case "finalizers":
+		w.finalizersAct()
 	case "crash":
 		if p := w.processes[w.rng.IntN(len(w.processes))]; !p.busy && !p.dead {
 			w.note("%s is killed", p.name)
@@ -226,7 +235,7 @@ func (w *World) randomFault(c *call) Fault {
 // randomMeanwhile has others act while a request is under way.
 func (w *World) randomMeanwhile(*Process) {
 	if w.rng.IntN(100) < w.options.busy {
-		w.act([]string{"deliver", "nodes", "collector", "clock", "user", "trouble", "monkey"})
+		w.act([]string{"deliver", "nodes", "collector", "clock", "user", "trouble", "monkey", "machines", "namespace", "autoscaler", "finalizers"})
 	}
 	if w.options.two && w.rng.IntN(8) == 0 {
 		w.actor("sync")

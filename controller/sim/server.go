@@ -33,6 +33,8 @@ type Server struct {
 	revisions *table[*appsv1.ControllerRevision]
 	// quota is how many pods there may be; 0: any number.
 	quota int
+	// ending: the namespace is being deleted.
+	ending bool
 	// observe is told of every accepted request.
 	observe func(*invariant.Change, int64)
 }
@@ -94,6 +96,9 @@ func check[T object](t *table[T], o T, r request) error {
 func create[T object](s *Server, t *table[T], o T, r request) (T, error) {
 	var none T
 	key := keyOf(o)
+	if s.ending {
+		return none, namespaceEnding(t.gr(), key)
+	}
 	if _, exists := t.items[key]; exists {
 		return none, apierrors.NewAlreadyExists(t.gr(), key.Name)
 	}
@@ -200,9 +205,9 @@ func remove[T object](s *Server, t *table[T], key types.NamespacedName, r reques
 		return nil
 	}
 	after := clone(before)
-	now := s.now()
+	until := metav1.NewTime(s.now().Add(time.Duration(g) * time.Second))
 	after.SetFinalizers(finalizers)
-	after.SetDeletionTimestamp(&now)
+	after.SetDeletionTimestamp(&until)
 	after.SetDeletionGracePeriodSeconds(&g)
 	if _, isSet := any(after).(*v1.LeaderWorkerSet); isSet {
 		after.SetGeneration(after.GetGeneration() + 1)

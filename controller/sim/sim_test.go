@@ -15,11 +15,14 @@ var (
 	flagSeed  = flag.Int64("seed", -1, "run only this seed and tell its story")
 	flagRuns  = flag.Int("runs", 300, "how many random runs to make")
 	flagDeep  = flag.Bool("deep", false, "faults at every write of every scenario, with caches of many ages")
+	flagWith  = flag.String("with", "", "actors that every run has, such as slow,nodes; see drawActors")
 	flagFirst = flag.Uint64("first", 0, "the first seed of the random runs")
 )
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
+	flag.Parse()
+	insisted = strings.Split(*flagWith, ",")
 	goleak.VerifyTestMain(m)
 }
 

@@ -11,7 +11,7 @@ import (
 	"lws-controller/topology"
 )
 
-// theKey is the set of a run.
+// theKey is the first set of a run.
 var theKey = types.NamespacedName{Namespace: "ns", Name: "a"}
 
 // newSet is a set as the API server stores it, with all defaults.
@@ -43,24 +43,24 @@ func newSet(replicas, size int32, change ...func(*v1.LeaderWorkerSet)) *v1.Leade
 
 // Apply creates a set, as a user does.
 func (w *World) Apply(s *v1.LeaderWorkerSet) {
-	w.note("user creates the set: %s", describeSpec(s))
+	w.note("user creates set %s: %s", s.Name, describeSpec(s))
 	_, _ = create(w.server, w.server.sets, s, request{by: invariant.User})
 }
 
-// Edit changes the spec of the set.
+// Edit changes the spec of the set that the user has to do with.
 func (w *World) Edit(what string, f func(*v1.LeaderWorkerSet)) {
-	w.note("user: %s", what)
-	_, _ = update(w.server, w.server.sets, theKey, request{by: invariant.User}, func(s *v1.LeaderWorkerSet) error {
+	w.note("user, on %s: %s", w.at.Name, what)
+	_, _ = update(w.server, w.server.sets, w.at, request{by: invariant.User}, func(s *v1.LeaderWorkerSet) error {
 		f(s)
 		s.Generation++
 		return nil
 	})
 }
 
-// DeleteSet deletes the set.
+// DeleteSet deletes the set that the user has to do with.
 func (w *World) DeleteSet(how metav1.DeletionPropagation) {
-	w.note("user deletes the set, %s", how)
-	_ = remove(w.server, w.server.sets, theKey, request{by: invariant.User, propagation: how})
+	w.note("user deletes set %s, %s", w.at.Name, how)
+	_ = remove(w.server, w.server.sets, w.at, request{by: invariant.User, propagation: how})
 }
 
 // DeletePod deletes a pod, as a person does.
@@ -146,7 +146,8 @@ func (w *World) draw(what string, n int32, f func(int32) func(*v1.LeaderWorkerSe
 // userActs has the user do something: make the set if there is none, else change
 // or delete it.
 func (w *World) userActs() bool {
-	s, exists := w.server.sets.items[theKey]
+	w.at = w.keys[w.rng.IntN(len(w.keys))]
+	s, exists := w.server.sets.items[w.at]
 	if !exists {
 		w.Apply(w.drawSet())
 		return true
@@ -163,6 +164,7 @@ func (w *World) userActs() bool {
 // drawSet is a set with drawn options.
 func (w *World) drawSet() *v1.LeaderWorkerSet {
 	s := newSet(1+w.rng.Int32N(4), 1+w.rng.Int32N(4))
+	s.Name = w.at.Name
 	if w.rng.IntN(3) == 0 {
 		startup(v1.LeaderReadyStartupPolicy)(s)
 	}
@@ -196,13 +198,13 @@ var monkeys = []struct {
 		}
 	}},
 	{"squat", func(w *World, p *corev1.Pod) {
-		name := topology.PodName(theKey.Name, w.rng.Int32N(4), w.rng.Int32N(3))
+		name := topology.PodName(w.at.Name, w.rng.Int32N(4), w.rng.Int32N(3))
 		w.note("monkey creates a pod %s of its own", name)
 		_, _ = create(w.server, w.server.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: theKey.Namespace, Name: name},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}, request{by: invariant.User})
 	}},
 	{"copy labels", func(w *World, p *corev1.Pod) {
-		labels := map[string]string{v1.LabelName: theKey.Name}
+		labels := map[string]string{v1.LabelName: w.at.Name}
 		w.note("monkey creates a stray pod with the set's label")
 		_, _ = create(w.server, w.server.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: theKey.Namespace, Name: "stray", Labels: labels},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}, request{by: invariant.User})
@@ -225,7 +227,7 @@ func (w *World) monkeyActs() bool {
 // names they hold.
 func (w *World) removeOrphans() bool {
 	some := false
-	if _, exists := w.server.sets.items[theKey]; exists {
+	if len(w.server.sets.items) > 0 {
 		for _, p := range w.server.pods.list() {
 			if controllerOf(p) == "" {
 				some = true

@@ -28,6 +28,12 @@ type World struct {
 	rng       *rand.Rand
 	options   options
 	processes []*Process
+	// nodes by name, nodesMade how many there ever were.
+	nodes     map[string]*node
+	nodesMade int
+	// keys are the sets of the run, at the one that the user has to do with now.
+	keys []types.NamespacedName
+	at   types.NamespacedName
 	// orphans are what the collector has yet to let go of, by the UID of the set.
 	orphans map[types.UID][]func()
 
@@ -64,6 +70,9 @@ func newWorld(seed uint64, told bool) *World {
 		clock:     testingclock.NewFakeClock(epoch),
 		checker:   invariant.New(),
 		rng:       rand.New(rand.NewPCG(seed, 0)),
+		nodes:     map[string]*node{},
+		keys:      []types.NamespacedName{theKey},
+		at:        theKey,
 		orphans:   map[types.UID][]func(){},
 		told:      told,
 		tally:     map[string]int{},
@@ -73,6 +82,7 @@ func newWorld(seed uint64, told bool) *World {
 		meanwhile: func(*Process) {},
 	}
 	w.server = NewServer(w.clock, w.observe)
+	w.addNode("rack-1", plenty)
 	return w
 }
 
@@ -149,6 +159,9 @@ const (
 	settleTime = time.Hour
 	// settleSyncs is how many syncs may be needed for that.
 	settleSyncs = 600
+	// quietTime is how long nothing was written when sets whose names meet are at
+	// rest: one that waits for a name asks for it again and again.
+	quietTime = 15 * time.Minute
 )
 
 // settle lets everything happen that is to happen, without faults, until nothing
@@ -172,9 +185,9 @@ func (w *World) pass(d time.Duration) {
 	}
 }
 
-// wakeUp is when the first process asks to be woken, zero if none does.
+// wakeUp is when the first process or node asks to be woken, zero if none does.
 func (w *World) wakeUp() time.Time {
-	next := time.Time{}
+	next := w.alarm()
 	for _, p := range w.processes {
 		if t := p.next(); !t.IsZero() && (next.IsZero() || t.Before(next)) {
 			next = t
@@ -188,7 +201,11 @@ func (w *World) wakeUp() time.Time {
 func (w *World) rest(fault func(*call) Fault, behind func() int) bool {
 	w.fault, w.meanwhile = fault, func(*Process) {}
 	until, syncs := w.clock.Now().Add(settleTime), w.syncs
+	version, since := w.server.version, w.clock.Now()
 	for {
+		if w.server.version != version {
+			version, since = w.server.version, w.clock.Now()
+		}
 		if len(w.broken) > 0 {
 			return false
 		}
@@ -203,6 +220,8 @@ func (w *World) rest(fault func(*call) Fault, behind func() int) bool {
 		case next.IsZero() && w.lag.ends():
 			continue
 		case next.IsZero():
+			return true
+		case w.clock.Since(since) >= quietTime && w.namesMeet():
 			return true
 		case next.After(until):
 			w.breach(invariant.Violation{Invariant: "L1", Message: fmt.Sprintf("not at rest %s after the last fault", settleTime)})
@@ -242,7 +261,7 @@ func (w *World) calm(behind func() int) bool {
 			return true
 		}
 	}
-	return w.nodesAct() || w.collectorActs()
+	return w.nodesAct() || w.collectorActs() || w.namespaceActs()
 }
 
 // atRest checks what must hold at rest, and that rest costs nothing: neither a
