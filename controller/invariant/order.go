@@ -34,10 +34,11 @@ func S5(c *Checker, ch *Change) string {
 	return ""
 }
 
-// S6 takes the error that the table of transitions gave for a move.
-func (c *Checker) S6(err error) {
+// S6 takes the error that the table of transitions gave for a move, and returns
+// what it means.
+func (c *Checker) S6(err error) Violation {
 	c.count("S6")
-	if err != nil {
-		c.violations = append(c.violations, Violation{"S6", err.Error()})
-	}
+	v := Violation{"S6", err.Error()}
+	c.violations = append(c.violations, v)
+	return v
 }

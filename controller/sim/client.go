@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -40,7 +41,11 @@ func send[T any](a api, c call, do func(*Server) (T, error)) (T, error) {
 	a.p.world.struck(c, fault)
 	switch fault {
 	case noFault:
-		return do(a.p.world.server)
+		got, err := do(a.p.world.server)
+		if err != nil && c.write {
+			a.p.world.watcher.Refused(c.what, err)
+		}
+		return got, err
 	case crashBefore:
 		a.p.dead = true
 		return none, errDead
@@ -50,6 +55,9 @@ func send[T any](a api, c call, do func(*Server) (T, error)) (T, error) {
 		return got, err
 	case unanswered:
 		_, _ = do(a.p.world.server)
+	}
+	if c.write {
+		a.p.world.watcher.Refused(c.what, errors.New(string(fault)))
 	}
 	return none, fault.err(c)
 }

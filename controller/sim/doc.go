@@ -30,6 +30,7 @@
 //	actors.go      which of these a run has
 //	user.go        the user and a monkey
 //	world.go       all of them together, the clock and the checker
+//	script.go      worlds without chance, in which things happen as they are told to
 //	run.go         a random run
 //	many.go        many of them
 //	exhaustive.go  a fault at every write of a scenario

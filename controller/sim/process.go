@@ -132,6 +132,7 @@ func (p *Process) sync(key types.NamespacedName) {
 	p.busy = false
 	if p.dead {
 		p.world.note("%s has crashed", p.name)
+		p.world.watcher.Process(p.name, "has crashed")
 		return
 	}
 	p.world.note("%s synced %s: again %t, after %s, error %v", p.name, key.Name, wait.Again, wait.After, err)
@@ -221,6 +222,7 @@ var _ controller.Cache = processCache{}
 // Eventf makes the process the recorder of its controller.
 func (p *Process) Eventf(_, _ runtime.Object, eventType, reason, _, note string, args ...any) {
 	p.world.note("event %s %s: %s", eventType, reason, fmt.Sprintf(note, args...))
+	p.world.watcher.Event(eventType, reason, fmt.Sprintf(note, args...))
 }
 
 // logSink watches the log for moves of groups, those that no table declares
@@ -236,11 +238,12 @@ func (l logSink) Info(_ int, message string, kv ...any) {
 	if l.p.world.told {
 		l.p.world.note("%s", line(message, kv))
 	}
+	l.p.world.watcher.Log(message, kv)
 }
 func (l logSink) Error(err error, message string, kv ...any) {
 	var undeclared *group.UndeclaredTransitionError
 	if errors.As(err, &undeclared) {
-		l.p.world.checker.S6(err)
+		l.p.world.breach(l.p.world.checker.S6(err))
 	}
 	l.p.world.note("%s: %v", line(message, kv), err)
 }

@@ -50,6 +50,10 @@ type World struct {
 	// lag is what keeps caches from taking things in; nil: nothing.
 	lag *lag
 
+	// watcher is told what happens; script, if there is one, decides it.
+	watcher Watcher
+	script  *Script
+
 	// hasty: controllers act on what their caches show before these catch up.
 	hasty bool
 
@@ -80,6 +84,7 @@ func newWorld(seed uint64, told bool) *World {
 		reached:   newReach(),
 		fault:     func(*call) Fault { return noFault },
 		meanwhile: func(*Process) {},
+		watcher:   nobody{},
 	}
 	w.server = NewServer(w.clock, w.observe)
 	w.addNode("rack-1", plenty)
@@ -95,6 +100,7 @@ func (w *World) observe(c *invariant.Change, version int64) {
 		}
 	}
 	w.note("%s", describeChange(c, version))
+	w.watcher.Wrote(c)
 	for _, v := range w.checker.Observe(c, version) {
 		w.breach(v)
 	}
@@ -103,6 +109,7 @@ func (w *World) observe(c *invariant.Change, version int64) {
 func (w *World) breach(v invariant.Violation) {
 	w.note("VIOLATION %s", v)
 	w.broken = append(w.broken, v)
+	w.watcher.Broken(v)
 }
 
 // note adds a line to the story.
@@ -119,6 +126,7 @@ func (w *World) startProcess(behind func() int) *Process {
 	w.started++
 	p := w.newProcess(fmt.Sprintf("controller-%d", w.started), behind)
 	w.note("%s has started", p.name)
+	w.watcher.Process(p.name, "has started")
 	w.processes = append(w.processes, p)
 	return p
 }
@@ -243,6 +251,9 @@ func later(a, b time.Time) time.Time {
 
 // calm does the next thing that needs no time to pass, if there is one.
 func (w *World) calm(behind func() int) bool {
+	if w.script != nil {
+		return w.script.calm()
+	}
 	if w.replaceDead(behind) {
 		return true
 	}
