@@ -169,7 +169,7 @@ func (c *Controller) services(m *memory, now time.Time) map[string]rollout.Servi
 	out := map[string]rollout.Service{}
 	for name, h := range m.heldServices {
 		if now.Before(h.until) {
-			out[name] = rollout.Service{Unusable: h.message}
+			out[name] = rollout.Service{Unusable: "cannot be used: " + h.message}
 		}
 	}
 	add := func(s *corev1.Service) {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -65,9 +66,16 @@ func (m *memory) debug() (DebugSet, bool) {
 		})
 	}
 	// Of groups that wait for their first pod nothing else is known yet.
+	waiting := map[int32]string{}
 	for _, b := range m.blocked {
-		if !slices.ContainsFunc(m.groups, func(t *tracked) bool { return t.state.Index == b.Index }) {
-			s.Groups = append(s.Groups, DebugGroup{Index: b.Index, Phase: group.Pending, WaitingFor: blockedMessage(b), Journal: []group.Record{}})
+		waiting[b.Index] = blockedMessage(b)
+	}
+	for index := range m.held {
+		waiting[index] = m.waitingFor(&group.View{Index: index})
+	}
+	for _, index := range slices.Sorted(maps.Keys(waiting)) {
+		if !slices.ContainsFunc(m.groups, func(t *tracked) bool { return t.state.Index == index }) {
+			s.Groups = append(s.Groups, DebugGroup{Index: index, Phase: group.Pending, WaitingFor: waiting[index], Journal: []group.Record{}})
 		}
 	}
 	return s, true
