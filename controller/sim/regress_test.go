@@ -3,11 +3,9 @@ package sim
 import (
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/invariant"
@@ -60,58 +58,4 @@ func TestRestartInThePast(t *testing.T) {
 			w.atRest()
 		}
 	}
-}
-
-// A pod of the last incarnation that lost its label holds a name that the next,
-// smaller one does not use. It is found all the same (S3).
-func TestStrippedWorkerBeyondTheNewSize(t *testing.T) {
-	w := runs(t, newSet(1, 3))
-	w.strip("a-0-2")
-	w.Edit("size 2", resize(2))
-	w.pass(10 * time.Second)
-	if p := w.pod("a-0-2"); controllerOf(p) != "" {
-		t.Errorf("pod a-0-2 is still controlled by the set")
-	}
-	w.cleanUp()
-	w.settle()
-	w.removeOrphans()
-	w.settle()
-	w.atRest()
-}
-
-// A pod without its label that is going anyway is waited for, not patched (S15).
-func TestTerminatingPodIsNotReleased(t *testing.T) {
-	w := runs(t, newSet(1, 2))
-	w.strip("a-0-1")
-	w.DeletePod("a-0-1")
-	w.settle()
-	w.atRest()
-}
-
-// A surge group that was refused, and then is not needed any more, is no trouble.
-func TestRefusedSurgeIsForgotten(t *testing.T) {
-	w := runs(t, newSet(2, 1, budget(0, 1, 0)))
-	w.server.quota = 2
-	w.Edit("image v2", image("v2"))
-	w.pass(10 * time.Second)
-	w.Edit("image v1", image("v1"))
-	w.settle()
-	w.atRest()
-}
-
-// A deletion that a webhook refuses with 409 is tried again: the pod is not gone.
-func TestConflictOnDeletion(t *testing.T) {
-	w := runs(t, newSet(2, 2))
-	refused := 0
-	w.Edit("scale to 1", scale(1))
-	w.rest(func(c *call) Fault {
-		if c.what == "delete pod" && refused < 3 {
-			refused++
-			return conflict
-		}
-		return noFault
-	}, upToDate)
-	w.Edit("scale to 2", scale(2))
-	w.settle()
-	w.atRest()
 }

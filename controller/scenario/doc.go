@@ -1,0 +1,117 @@
+// Package scenario is the specification of the controller that can be read, and
+// run: each file in testdata is a story of a set in the simulated cluster of
+// package sim, with all that the controller does in it. Only tests import it.
+//
+// A file is a list of commands, each followed by what came of it:
+//
+//	scale 1
+//	----
+//	status generation 1→2, established 2→1, +recycling{1.1 ScaleDown r1}
+//	group 1 Ready → Recycling (ScaleDown)
+//	delete pod a-1, a-1-1
+//	gone pod a-1, a-1-1
+//	group 1 Recycling → Gone (scaled down)
+//	status replicas 2→1, ready 2→1, updated 2→1, -recycling{1.1 ScaleDown r1}
+//
+// The set is called a, so its pods are a-0, a-0-1, ... Everything is deterministic
+// and takes no real time. A command lets the world run for one second, in which
+// caches catch up, syncs run, and pods are bound, start and become Ready, unless
+// something is held back.
+//
+// # What is told
+//
+// In the order in which it happened: writes of the controller (create, delete,
+// adopt, release, mark, status, patch), writes that were refused, events, moves of
+// groups between phases with their cause, deletions by the garbage collector, pods
+// that a kubelet ended (gone), starts and crashes of the controller. Lines that
+// differ only in the object are one line. "after 10s:" counts from the beginning of
+// the command. Revisions are r1, r2, ... in the order of their appearance. Of a
+// status only what changed is told: recycling{1.2 Failure r1} is a teardown on
+// record, of group 1 in incarnation 2, to come back at r1; restarts{1 r1: 2} says
+// that group 1 was recreated twice at r1.
+//
+// All writes are watched by package invariant. A broken invariant is told as
+// VIOLATION, and fails the test even if the file expects it.
+//
+// # Commands of people
+//
+//	apply replicas=2 size=3 startupPolicy=LeaderReady
+//	    creates the set. Without arguments it has one group of one pod and all
+//	    defaults. Arguments are the fields of the API: replicas, size,
+//	    startupPolicy, restartPolicy, subdomainPolicy, image, maxUnavailable,
+//	    maxSurge, partition, and annotations=(key=value, ...). The image "bad"
+//	    cannot be pulled.
+//	edit image=v2 partition=1
+//	    changes the set, in one write.
+//	scale 4
+//	    changes the number of groups.
+//	delete set propagation=Foreground
+//	    deletes the set: Background (default), Foreground or Orphan.
+//	delete pod a-0-1
+//	    deletes a pod, service or revision by hand.
+//	strip a-0-1 label=group-index
+//	    takes a label off a pod: that of the set, if none is named.
+//	label a-0-1 name=a
+//	    sets labels. One without a prefix has leaderworkerset.sigs.k8s.io/.
+//	squat pod a-1 name=a
+//	    creates a pod or a service that is not the set's, with labels if wished.
+//	quota 3
+//	    limits how many pods there may be; "quota none" lifts it.
+//
+// # Commands of nodes and time
+//
+//	pod a-0-1 restart
+//	    has something go wrong with a pod: restart, fail, unready, evict, and
+//	    whatever else package sim can do to a pod.
+//	nodes hold=(a-0, a-1)
+//	    no scheduler or kubelet acts on these pods any more; they neither start nor
+//	    end. nodes release=(a-0) lets them again.
+//	nodes a-0 steps=2
+//	    has scheduler and kubelet take steps with named pods, held or not: bound,
+//	    running, Ready. Without steps: as many as there are.
+//	advance 10s
+//	    lets time pass, with all that happens meanwhile.
+//	settle
+//	    lets time pass until nothing is left to happen and nobody waits.
+//	rest
+//	    is settle, and checks what must hold at rest: the spec is reached, nothing
+//	    is left over, and neither a minute, nor another look, nor a restart costs a
+//	    write. Most files end with it.
+//
+// # Commands of the controller
+//
+//	lag pods
+//	    the cache (sets, pods, services, revisions; none named: all) takes nothing
+//	    in by itself. lag pods off, lag off: it does again.
+//	deliver pods writes=2 listed
+//	    has a cache, or each, take in some writes or all; listed: at once, as a list
+//	    that skips what was between.
+//	restart behind=5
+//	    kills the controller. The next one acts on caches that begin 5 writes ago,
+//	    before they catch up.
+//	fault crash-after at=(create pod) skip=1 times=1 behind=3
+//	    a coming write goes wrong: crash-before, crash-after, unanswered (committed,
+//	    but the answer is lost), conflict, too-many-requests, internal-error,
+//	    timeout, unreachable. at names the request: create or delete pod or
+//	    service, create revision, record teardown, patch status, mark leader, adopt
+//	    or release pod, ... (reach.go of package sim); skip lets so many go well. A
+//	    fault that never comes about fails the test.
+//	pause, resume
+//	    from here on nothing happens by itself: only what deliver, sync, nodes and
+//	    advance say.
+//	sync
+//	    in a pause: has the controller sync the set if it is due; sync anyway: also
+//	    if not.
+//
+// # Commands that show
+//
+//	show groups pods status services revisions
+//	    what there is: groups as the controller's debug page shows them, objects as
+//	    the API server has them. Without arguments: groups.
+//	journal 0
+//	    what the controller remembers of a group.
+//
+// Each command is a function in a file of its name; play.go has the table of them,
+// tell.go and status.go put into words what happens, options.go has the fields that
+// apply and edit know.
+package scenario

@@ -1,0 +1,85 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	v1 "lws-controller/api/v1"
+)
+
+// options are the fields of a set that apply and edit know, by the names that
+// they have in the API.
+var options = map[string]func(s *v1.LeaderWorkerSet, value string) error{
+	"replicas": func(s *v1.LeaderWorkerSet, value string) error { return number(&s.Spec.Replicas, value) },
+	"size": func(s *v1.LeaderWorkerSet, value string) error {
+		return number(&s.Spec.LeaderWorkerTemplate.Size, value)
+	},
+	"startupPolicy": func(s *v1.LeaderWorkerSet, value string) error {
+		s.Spec.StartupPolicy = v1.StartupPolicyType(value)
+		return nil
+	},
+	"restartPolicy": func(s *v1.LeaderWorkerSet, value string) error {
+		s.Spec.LeaderWorkerTemplate.RestartPolicy = v1.RestartPolicyType(value)
+		return nil
+	},
+	"subdomainPolicy": func(s *v1.LeaderWorkerSet, value string) error {
+		policy := v1.SubdomainPolicy(value)
+		s.Spec.NetworkConfig = &v1.NetworkConfig{SubdomainPolicy: &policy}
+		return nil
+	},
+	"image": func(s *v1.LeaderWorkerSet, value string) error {
+		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image = value
+		return nil
+	},
+	"maxUnavailable": func(s *v1.LeaderWorkerSet, value string) error {
+		rolling(s).MaxUnavailable = intstr.Parse(value)
+		return nil
+	},
+	"maxSurge": func(s *v1.LeaderWorkerSet, value string) error {
+		rolling(s).MaxSurge = intstr.Parse(value)
+		return nil
+	},
+	"partition": func(s *v1.LeaderWorkerSet, value string) error { return number(&rolling(s).Partition, value) },
+}
+
+// set changes a set by what the arguments say.
+func (a args) set(s *v1.LeaderWorkerSet) error {
+	for _, arg := range a.CmdArgs {
+		if arg.Key == "annotations" {
+			annotate(s, arg.Vals)
+			continue
+		}
+		change, known := options[arg.Key]
+		if !known || len(arg.Vals) != 1 {
+			return fmt.Errorf("%s: not an option of a set", arg.String())
+		}
+		if err := change(s, arg.Vals[0]); err != nil {
+			return fmt.Errorf("%s: %w", arg.String(), err)
+		}
+	}
+	return nil
+}
+
+func annotate(s *v1.LeaderWorkerSet, pairs []string) {
+	if s.Annotations == nil {
+		s.Annotations = map[string]string{}
+	}
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		s.Annotations[key] = value
+	}
+}
+
+func rolling(s *v1.LeaderWorkerSet) *v1.RollingUpdateConfiguration {
+	return s.Spec.RolloutStrategy.RollingUpdateConfiguration
+}
+
+func number(to **int32, value string) error {
+	n, err := strconv.ParseInt(value, 10, 32)
+	i := int32(n)
+	*to = &i
+	return err
+}

@@ -1,0 +1,14 @@
+package scenario
+
+// squat has somebody create an object that is not the set's.
+func squat(p *play, a args) error {
+	words, err := a.exactly(2, "squat pod|service <name> [<label>=<value> ...]")
+	if err != nil {
+		return err
+	}
+	if err := p.script.Squat(words[0], words[1], a.labels()); err != nil {
+		return err
+	}
+	p.goOn()
+	return nil
+}
