@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"lws-controller/controller/group"
+	"lws-controller/controller/rollout"
 	"lws-controller/informers"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	Fence func(now time.Time) string
 	// Journal takes down what happens, for replay. Nil: nothing is taken down.
 	Journal *Journal
+	// Planned is told of every plan, before it is carried out. Nil: nobody is.
+	Planned func(set types.NamespacedName, in rollout.Input, plan rollout.Plan)
 	// Workers is how many sets are synced at a time.
 	Workers int
 	// InFlight is how many requests of one set may be under way at a time; 32 if

@@ -187,6 +187,9 @@ func (c *Controller) plan(m *memory, now time.Time) rollout.Plan {
 	in := c.input(m, now)
 	plan := rollout.Make(in)
 	c.journalPlan(m, in, plan)
+	if c.Planned != nil {
+		c.Planned(m.key, in, plan)
+	}
 	return plan
 }
 

@@ -33,6 +33,12 @@ func read[T any](a api, what string, do func(*Server) (T, error)) (T, error) {
 // send makes a request, if the process lives and no fault comes in the way.
 func send[T any](a api, c call, do func(*Server) (T, error)) (T, error) {
 	var none T
+	switch {
+	case a.p.ghost && c.write:
+		return none, errDead
+	case a.p.ghost:
+		return do(a.p.world.server)
+	}
 	a.p.world.meanwhile(a.p)
 	if a.p.dead {
 		return none, errDead

@@ -36,4 +36,5 @@
 //	exhaustive.go  a fault at every write of a scenario
 //	lag.go         caches that stop for a while
 //	reach.go       what the runs have come to: moves, faults at writes
+//	amnesia.go     what a controller with empty memory would plan
 package sim

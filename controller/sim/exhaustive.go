@@ -61,7 +61,7 @@ func perform(s Scenario, behind int, told bool, disturb func(w *World, at int) F
 		}
 		return fault
 	}
-	w.hasty = behind > 0
+	w.hasty, w.compareEvery = behind > 0, 3
 	w.startProcess(upToDate)
 	for i, step := range s.Steps {
 		w.note("step %d of %q", i+1, s.Name)

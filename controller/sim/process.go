@@ -38,8 +38,11 @@ type Process struct {
 	// queue says when each set is to be synced.
 	queue map[types.NamespacedName]*turn
 	// dead: it has crashed, and makes no request any more. busy: within a sync.
-	dead, busy bool
-	seen       *invariant.Seen
+	// ghost: it is asked what it would do, and leaves no trace.
+	dead, busy, ghost bool
+	// plan is the first plan of the last sync.
+	plan planned
+	seen *invariant.Seen
 	// known is the newest state of each set that an answer showed.
 	known map[types.NamespacedName]*v1.LeaderWorkerSet
 }
@@ -62,7 +65,7 @@ func (w *World) newProcess(name string, behind func() int) *Process {
 	p.services = newFeed(w.server.services, true, behind(), informers.OwnedHandler[*corev1.Service](p))
 	p.revisions = newFeed(w.server.revisions, true, behind(), informers.OwnedHandler[*appsv1.ControllerRevision](p))
 	p.ctrl = controller.New(controller.Options{
-		API: api{p}, Revisions: revision.Store{Client: api{p}}, Cache: processCache{p}, Recorder: p, InFlight: 1, Clock: w.clock,
+		API: api{p}, Revisions: revision.Store{Client: api{p}}, Cache: processCache{p}, Recorder: p, InFlight: 1, Clock: w.clock, Planned: p.planned,
 	})
 	p.ctx = klog.NewContext(context.Background(), klog.New(logSink{p}))
 	p.sets.announce()
@@ -126,10 +129,16 @@ func (p *Process) sync(key types.NamespacedName) {
 	if known := p.known[key]; known != nil && p.seen.Set != nil {
 		p.learn(known)
 	}
+	p.plan = planned{}
+	var fresh planned
+	if every := p.world.compareEvery; every > 0 && p.world.syncs%every == 0 && p.upToDate() {
+		fresh = p.world.amnesiac(key)
+	}
 	p.busy = true
 	p.world.syncs++
 	wait, err := p.ctrl.Sync(p.ctx, key)
 	p.busy = false
+	p.world.remembersNothing(p, fresh)
 	if p.dead {
 		p.world.note("%s has crashed", p.name)
 		p.world.watcher.Process(p.name, "has crashed")
@@ -221,6 +230,9 @@ var _ controller.Cache = processCache{}
 
 // Eventf makes the process the recorder of its controller.
 func (p *Process) Eventf(_, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	if p.ghost {
+		return
+	}
 	p.world.note("event %s %s: %s", eventType, reason, fmt.Sprintf(note, args...))
 	p.world.watcher.Event(eventType, reason, fmt.Sprintf(note, args...))
 }

@@ -22,7 +22,9 @@ type options struct {
 	// not know yet.
 	relists, bookmarks, past, two bool
 	steps                         int
-	quota                         int
+	// compareEvery: see World.
+	compareEvery int
+	quota        int
 	actorOptions
 }
 
@@ -61,6 +63,9 @@ func (w *World) drawOptions() options {
 	if maybe(8) {
 		o.quota = 3 + w.rng.IntN(6)
 	}
+	if maybe(3) {
+		o.compareEvery = 1 + w.rng.IntN(5)
+	}
 	w.drawActors(&o)
 	o.changes, o.monkeys = w.some(len(changes)), w.some(len(monkeys))
 	return o
@@ -94,7 +99,7 @@ func Run(seed uint64, told bool) *Result {
 	defer w.end()
 	w.options = w.drawOptions()
 	w.note("options: %+v", w.options)
-	w.server.quota = w.options.quota
+	w.server.quota, w.compareEvery = w.options.quota, w.options.compareEvery
 	w.fault, w.meanwhile = w.randomFault, w.randomMeanwhile
 	w.begin()
 	w.startProcess(w.behind)

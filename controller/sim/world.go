@@ -54,6 +54,10 @@ type World struct {
 	watcher Watcher
 	script  *Script
 
+	// compareEvery is at each how many syncs the plan is compared with what a
+	// controller with empty memory would plan; 0: never.
+	compareEvery int
+
 	// hasty: controllers act on what their caches show before these catch up.
 	hasty bool
 
