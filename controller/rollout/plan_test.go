@@ -257,6 +257,19 @@ func TestServiceOfAGroupWantedAgain(t *testing.T) {
 	}
 }
 
+// Which of the groups needs the shared Service is not part of the plan (S21).
+func TestSharedServiceIsOfNoGroup(t *testing.T) {
+	in := input(3, made(1, "a", 3, "L~"))
+	in.Recycling = []v1.RecyclingGroup{entry(0, v1.RecycleUpdate, "b"), entry(1, v1.RecycleUpdate, "b"), entry(2, v1.RecycleUpdate, "b")}
+	in.Services = map[string]Service{}
+	want := []ServiceWanted{{Name: "s", Policy: v1.SubdomainShared}}
+	for range 20 {
+		if got := Make(in).CreateServices; !slices.Equal(got, want) {
+			t.Fatalf("services %v, want %v", got, want)
+		}
+	}
+}
+
 func TestFailureBacksOff(t *testing.T) {
 	restarted := func() Input {
 		v := served(0, "b", 2)

@@ -7,7 +7,8 @@ import (
 	v1 "lws-controller/api/v1"
 )
 
-// ServiceWanted is a Service to be created: the shared one, or that of a group.
+// ServiceWanted is a Service to be created: the shared one, with index 0, or that
+// of a group.
 type ServiceWanted struct {
 	Name   string
 	Policy v1.SubdomainPolicy
@@ -25,6 +26,9 @@ func (p *planner) services() {
 			return
 		}
 		name := p.serviceOf(index, t.Subdomain)
+		if name == p.SharedService {
+			index = 0
+		}
 		want[name] = ServiceWanted{Name: name, Policy: t.Subdomain, Index: index}
 	}
 	if t, known := p.Templates[p.Update]; known && t.Subdomain != v1.SubdomainUniquePerReplica {
