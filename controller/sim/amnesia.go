@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -59,7 +60,7 @@ func (w *World) remembersNothing(p *Process, fresh planned) {
 	w.covered["L4 compared"]++
 	mine, its := rollout.Make(forgetful(p.plan.in, fresh.in)), rollout.Make(fresh.in)
 	if !reflect.DeepEqual(mine, its) {
-		w.breach(invariant.Violation{Invariant: "L4", Message: fmt.Sprintf("%s plans %s, with empty memory it would plan %s", p.name, inJSON(mine), inJSON(its))})
+		w.breach(invariant.Violation{Invariant: "L4", Message: fmt.Sprintf("%s plans other than with empty memory:%s", p.name, planDifference(mine, its))})
 	}
 }
 
@@ -76,6 +77,18 @@ func forgetful(in, fresh rollout.Input) rollout.Input {
 	}
 	in.Services = services
 	return in
+}
+
+// planDifference are the fields in which two plans differ.
+func planDifference(mine, its rollout.Plan) string {
+	var out strings.Builder
+	a, b := reflect.ValueOf(mine), reflect.ValueOf(its)
+	for i := range a.NumField() {
+		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); !reflect.DeepEqual(x, y) {
+			fmt.Fprintf(&out, " %s %s, not %s;", a.Type().Field(i).Name, inJSON(x), inJSON(y))
+		}
+	}
+	return out.String()
 }
 
 func inJSON(v any) string {
