@@ -1,12 +1,14 @@
 package scenario
 
+import "strings"
+
 // pod has something go wrong with a pod.
 func pod(p *play, a args) error {
-	words, err := a.exactly(2, "pod <name> restart|fail|unready|evict|...")
+	words, err := a.exactly(2, "pod <name> restart|fail|succeed|unready|evict|...")
 	if err != nil {
 		return err
 	}
-	if err := p.script.Trouble(words[1], words[0]); err != nil {
+	if err := p.script.Trouble(strings.ReplaceAll(words[1], "-", " "), words[0]); err != nil {
 		return err
 	}
 	p.goOn()
