@@ -47,8 +47,12 @@
 //	    changes the number of groups.
 //	delete set propagation=Foreground
 //	    deletes the set: Background (default), Foreground or Orphan.
+//	delete namespace
+//	    deletes the namespace with all that is in it.
 //	delete pod a-0-1
 //	    deletes a pod, service or revision by hand.
+//	finalizer a-0-1 example.com/held
+//	    puts a finalizer on a pod; with "lift", takes it off.
 //	strip a-0-1 label=group-index
 //	    takes a label off a pod: that of the set, if none is named.
 //	label a-0-1 name=a
@@ -61,14 +65,18 @@
 // # Commands of nodes and time
 //
 //	pod a-0-1 restart
-//	    has something go wrong with a pod: restart, fail, unready, evict, and
-//	    whatever else package sim can do to a pod.
+//	    has something go wrong with a pod: restart, restart-init-container,
+//	    crash-loop, fail, succeed, unready, evict.
 //	nodes hold=(a-0, a-1)
 //	    no scheduler or kubelet acts on these pods any more; they neither start nor
 //	    end. nodes release=(a-0) lets them again.
 //	nodes a-0 steps=2
 //	    has scheduler and kubelet take steps with named pods, held or not: bound,
 //	    running, Ready. Without steps: as many as there are.
+//	node node-1 lost
+//	    has something happen to a node: lost (nothing is heard of it), back, reboot,
+//	    delete. node node-1 room=2 says for how many pods it has room, node add
+//	    room=2 adds another. There is node-1, with room for all, from the start.
 //	advance 10s
 //	    lets time pass, with all that happens meanwhile.
 //	settle

@@ -24,7 +24,8 @@ type command func(p *play, a args) error
 
 var commands = map[string]command{
 	"advance": advance, "apply": apply, "deliver": deliver, "delete": deleteObject, "edit": edit,
-	"fault": fault, "journal": journal, "label": label, "lag": lag, "nodes": nodes, "pause": pause,
+	"fault": fault, "finalizer": finalizer, "journal": journal, "label": label, "lag": lag,
+	"node": node, "nodes": nodes, "pause": pause,
 	"pod": pod, "quota": quota, "rest": rest, "restart": restart, "resume": resume, "scale": scale,
 	"settle": settle, "show": show, "squat": squat, "strip": strip, "sync": sync,
 }

@@ -101,8 +101,8 @@ func (t *teller) tell(verb, subject, why string) {
 
 func (t *teller) line(format string, a ...any) { t.tell(fmt.Sprintf(format, a...), "", "") }
 
-// Wrote tells of a write of the controller or the garbage collector, and of pods
-// that are gone.
+// Wrote tells of what the controller and the garbage collector write, of what
+// others but people delete, and of pods that are gone.
 func (t *teller) Wrote(c *invariant.Change) {
 	if r, ok := c.After.(*appsv1.ControllerRevision); ok && c.Verb == invariant.Create {
 		t.revisions = append(t.revisions, r.Labels[v1.LabelRevision])
@@ -113,6 +113,10 @@ func (t *teller) Wrote(c *invariant.Change) {
 	case c.By == invariant.Collector:
 		t.collectorWrote(c)
 	case c.By == invariant.Kubelet && c.After == nil:
+		t.tell("gone pod", c.Before.GetName(), "")
+	case c.Verb == invariant.Delete && c.By != invariant.User:
+		t.tell(fmt.Sprintf("%s deletes %s", c.By, kind(c.Before)), c.Before.GetName(), "")
+	case c.After == nil && kind(c.Before) == "pod":
 		t.tell("gone pod", c.Before.GetName(), "")
 	}
 }

@@ -124,7 +124,7 @@ func (s *Script) calm() bool {
 		w.hasty = s.deliverOne()
 		return true
 	}
-	return w.collectorActs() || s.Nodes()
+	return w.collectorActs() || w.namespaceActs() || s.Nodes()
 }
 
 // replaceDead starts a process in place of one that has crashed. If its caches
@@ -269,6 +269,9 @@ func (s *Script) Edit(f func(*v1.LeaderWorkerSet)) { s.world.Edit("edit", f) }
 // DeleteSet deletes the set.
 func (s *Script) DeleteSet(how metav1.DeletionPropagation) { s.world.DeleteSet(how) }
 
+// DeleteNamespace deletes the namespace and all that is in it.
+func (s *Script) DeleteNamespace() { s.world.DeleteNamespace() }
+
 // Trouble has something go wrong with a pod.
 func (s *Script) Trouble(name, pod string) error {
 	p, err := s.pod(pod)
@@ -340,4 +343,32 @@ func (s *Script) Revisions() []*appsv1.ControllerRevision { return s.world.serve
 // Debug is what the controller shows of the set on its page.
 func (s *Script) Debug() []controller.DebugSet {
 	return s.world.processes[0].ctrl.Debug(theKey.String())
+}
+
+// AddNode adds a node with room for so many pods.
+func (s *Script) AddNode(room int) { s.world.addNode("rack-1", room) }
+
+// Node has something happen to a node: lost, back, reboot or delete.
+func (s *Script) Node(name, what string) error {
+	n := s.world.nodes[name]
+	if n == nil {
+		return fmt.Errorf("there is no node %s", name)
+	}
+	acts := map[string]func(*node){"lost": s.world.lose, "back": s.world.comeBack, "reboot": s.world.reboot, "delete": s.world.deleteNode}
+	act := acts[what]
+	if act == nil {
+		return fmt.Errorf("a node cannot %s", what)
+	}
+	act(n)
+	return nil
+}
+
+// Room says for how many pods a node has room.
+func (s *Script) Room(name string, room int) error {
+	n := s.world.nodes[name]
+	if n == nil {
+		return fmt.Errorf("there is no node %s", name)
+	}
+	n.capacity = room
+	return nil
 }
