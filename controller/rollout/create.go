@@ -81,7 +81,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 		}
 		c.Workers = []int32{0}
 		if !p.LeaderFirst {
-			c.Workers = upTo(min(t.Size, int32(p.MaxWrites)+1))
+			c.Workers = upTo(min(max(t.Size, 1), int32(p.MaxWrites)+1))
 		}
 	case entry != nil && v.Incarnation <= entry.Incarnation:
 		// Nothing of the next incarnation before the last pod of this one is gone.

@@ -140,7 +140,8 @@ func (p *planner) settleRestarts() {
 	}
 }
 
-// collect puts what is left of the entries and counts into the plan, ordered.
+// collect puts what is left of the entries and counts into the plan, and orders
+// what came in the order of the status.
 func (p *planner) collect() {
 	for _, i := range slices.Sorted(maps.Keys(p.entries)) {
 		p.Plan.Recycling = append(p.Plan.Recycling, *p.entries[i])
@@ -148,4 +149,5 @@ func (p *planner) collect() {
 	for _, i := range slices.Sorted(maps.Keys(p.restarts)) {
 		p.Plan.Restarts = append(p.Plan.Restarts, *p.restarts[i])
 	}
+	slices.SortStableFunc(p.Blocked, func(a, b Blocked) int { return cmp.Compare(a.Index, b.Index) })
 }
