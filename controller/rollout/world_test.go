@@ -53,8 +53,8 @@ func (w *world) tell(format string, args ...any) {
 
 func (w *world) fail(invariant, format string, args ...any) {
 	w.t.Helper()
-	w.t.Fatalf("%s broken: %s\nstory:\n  %s\nreplay: go test ./controller/rollout -run TestWorld -rollout.seed %d",
-		invariant, fmt.Sprintf(format, args...), strings.Join(w.story, "\n  "), *seed)
+	w.t.Fatalf("%s broken: %s\nstory:\n  %s\nreplay: go test ./controller/rollout -run %s -rollout.seed %d",
+		invariant, fmt.Sprintf(format, args...), strings.Join(w.story, "\n  "), w.t.Name(), *seed)
 }
 
 func newWorld(t *testing.T, n uint64) *world {
