@@ -145,6 +145,14 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"spec":{"leaderWorkerTemplate":{"size":2,"workerTemplate":{"spec":{"containers":[{"name":"a"}]}}}}}`))
 	f.Add([]byte(`{"spec":{"leaderWorkerTemplate":{"subGroupPolicy":{},"volumeClaimTemplates":[{}]},"networkConfig":{"subdomainPolicy":"UniquePerReplica"}}}`))
 	f.Add([]byte(`{"spec":{"template":{}}}`))
+	for _, published := range []string{
+		`{"spec":{"leaderWorkerTemplate":{"$patch":"replace","restartPolicy":"RecreateGroupOnPodRestart","size":4,"workerTemplate":{"metadata":{"creationTimestamp":null},"spec":{"containers":[{"image":"a:1","name":"main","resources":{}}]}}},"networkConfig":{"$patch":"replace","subdomainPolicy":"Shared"}}}`,
+		`{"spec":{"leaderWorkerTemplate":{"$patch":"replace","leaderTemplate":{"metadata":{"creationTimestamp":null,"labels":{"role":"leader"}},"spec":{"containers":[{"name":"main","resources":{"limits":{"google.com/tpu":"4"}},"ports":[{"containerPort":8080,"protocol":"TCP"}]}]}},"restartPolicy":"Default","size":5,"subGroupPolicy":{"subGroupPolicyType":"LeaderExcluded","subGroupSize":2},"workerTemplate":{"metadata":{"creationTimestamp":null},"spec":{"containers":null}}},"networkConfig":{"$patch":"replace","subdomainPolicy":"UniquePerReplica"}}}`,
+		`{"spec":{"leaderWorkerTemplate":{"$patch":"replace","size":2,"workerTemplate":{"metadata":{"creationTimestamp":null},"spec":{"containers":[]}}}}}`,
+		`{"spec":{"leaderWorkerTemplate":{"size":-1,"volumeClaimTemplates":[{"metadata":{"name":"v"},"spec":{"resources":{"requests":{"storage":"1e3"}}},"status":{}}]},"networkConfig":null}}`,
+	} {
+		f.Add([]byte(published))
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		c, err := Parse(raw)
 		if err != nil {
