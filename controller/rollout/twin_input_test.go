@@ -233,8 +233,14 @@ func (g *sketchGroup) drawEntry(r *rand.Rand, s sketch) {
 	switch {
 	case g.Index >= s.Replicas && r.IntN(2) == 0:
 		g.Entry, g.To = v1.RecycleScaleDown, g.Revision
+	case r.IntN(8) == 0:
+		// The spec has grown again meanwhile.
+		g.Entry, g.To = v1.RecycleScaleDown, g.Revision
 	case r.IntN(2) == 0 && g.Revision != s.Update:
 		g.Entry, g.To = v1.RecycleUpdate, s.Update
+		if r.IntN(3) == 0 && g.Revision != "C" {
+			g.To = "C" // and has changed again
+		}
 	default:
 		g.Entry, g.To = v1.RecycleFailure, g.Revision
 	}

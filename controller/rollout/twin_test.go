@@ -84,8 +84,8 @@ func (tw *twin) view(index int32) *group.View {
 	return &group.View{Index: index}
 }
 
-// A teardown is over once pods of a later incarnation exist. One for an update
-// that the spec no longer asks for is dropped while no pod has been deleted.
+// A teardown is over once pods of a later incarnation exist. One that the spec no
+// longer asks for is dropped while no pod has been deleted.
 func (tw *twin) underWay(e v1.RecyclingGroup) bool {
 	v := tw.view(e.Index)
 	switch {
@@ -95,8 +95,9 @@ func (tw *twin) underWay(e v1.RecyclingGroup) bool {
 		return false
 	}
 	untouched := v.Leader != nil && len(v.Missing) == 0 && v.Terminating == 0
-	asked := e.Index >= tw.r || tw.moves(e.Index) && e.Revision == tw.in.Update && v.Revision != tw.in.Update
-	return e.Cause != v1.RecycleUpdate || !untouched || asked
+	asked := e.Index >= tw.r || e.Cause == v1.RecycleFailure ||
+		e.Cause == v1.RecycleUpdate && tw.moves(e.Index) && v.Revision != tw.in.Update
+	return !untouched || asked
 }
 
 // Groups P..R-1 move to the update revision.
@@ -267,6 +268,7 @@ func (tw *twin) onTheirWay() (n int) {
 		}
 		switch {
 		case !v.HasPods || !counts:
+		case torn && e.Cause == v1.RecycleScaleDown && !tw.reading.tornCounts:
 		case torn && e.Cause != v1.RecycleScaleDown:
 			if tw.buildsAt(i) == tw.in.Update {
 				n++

@@ -55,19 +55,21 @@ func (p *planner) survey() {
 	for i := range p.Groups {
 		v := &p.Groups[i]
 		entry := p.entries[v.Index]
+		// One that was scaled down, and is wanted again, begins anew.
+		anew := !v.HasPods && (entry == nil || entry.Cause == v1.RecycleScaleDown)
 		inRange := v.Index >= p.Partition && v.Index < p.Replicas
-		if inRange && (v.HasPods || entry != nil) {
+		if inRange && !anew {
 			present++
 		}
 		updated := v.HasPods && v.Revision == p.Update
 		switch {
+		case anew:
 		case entry != nil && (v.Incarnation <= entry.Incarnation || !v.HasPods):
 			comesBack := v.Index < p.Replicas || v.Index < p.Replicas+p.Budget.Surge && entry.Cause == v1.RecycleFailure
 			if comesBack && entry.Revision == p.Update {
 				at.onTheWay++
 			}
 			updated = false
-		case !v.HasPods:
 		case updated:
 			proven = proven || v.EverReady()
 			if !ready(v) {
@@ -86,12 +88,12 @@ func (p *planner) survey() {
 		if available && v.Index < p.Replicas {
 			standing++
 		}
-		if inRange && (v.HasPods || entry != nil) && (!(updated && available) || p.asked(v)) {
+		if inRange && !anew && (!(updated && available) || p.asked(v)) {
 			at.unfinished++
 		}
 		at.asked = at.asked || inRange && p.asked(v)
 	}
-	// Groups of which nothing exists are built at the update revision.
+	// Those of which nothing exists are built at the update revision.
 	fresh := p.Replicas - min(p.Partition, p.Replicas) - present
 	at.onTheWay += fresh
 	at.unfinished += fresh
