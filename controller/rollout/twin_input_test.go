@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +22,9 @@ import (
 )
 
 var (
-	twinInputs = flag.Int("twin.inputs", 5000, "number of random inputs to compare")
+	twinInputs = flag.Int("twin.inputs", 10000, "number of random inputs to compare")
 	twinSeed   = flag.Uint64("twin.seed", 1, "seed of the first of them; each next one has the next seed")
-	twinAll    = flag.Int("twin.differences", 1, "how many differences to show")
+	twinShown  = flag.Int("twin.differences", 1, "how many differences to show")
 )
 
 // sketch is an input in few words, so that it can be drawn, shrunk and read.
@@ -176,6 +177,27 @@ func (s sketch) input() rollout.Input {
 	return in
 }
 
+// budget: S = min(maxSurge, R), U = maxUnavailable, percentages rounded up and
+// down; 0/0 by whatever way: 1; with S >= 1, U is at most R-1.
+func (s sketch) budget() (unavailable, surge int32) {
+	groups := func(value string, roundUp int32) int32 {
+		number, percent := strings.CutSuffix(value, "%")
+		n, _ := strconv.ParseInt(number, 10, 32)
+		if !percent {
+			return int32(n)
+		}
+		return (int32(n)*s.Replicas + roundUp) / 100
+	}
+	unavailable, surge = groups(s.MaxUnavailable, 0), min(groups(s.MaxSurge, 99), s.Replicas)
+	switch {
+	case surge >= 1:
+		unavailable = min(unavailable, s.Replicas-1)
+	case unavailable == 0:
+		unavailable = 1
+	}
+	return unavailable, surge
+}
+
 func draw(r *rand.Rand) sketch {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	s := sketch{
@@ -261,6 +283,9 @@ func all[V any](m map[string]V) (keys []string) {
 // differs says how the planner and its twin differ, if they do.
 func differs(s sketch) string {
 	in := s.input()
+	if u, s := s.budget(); in.Replicas > 0 && in.Budget != (rollout.Budget{Unavailable: min(u, in.Replicas), Surge: s}) {
+		return fmt.Sprintf("the planner: %+v\n   the twin: unavailable %d, surge %d", in.Budget, u, s)
+	}
 	var want []string
 	got := planned(in, rollout.Make(in)).String()
 	for _, as := range readings() {
@@ -274,6 +299,7 @@ func differs(s sketch) string {
 	}
 	slices.Sort(want)
 	want = slices.Compact(want)
+	want = want[:min(len(want), 10)]
 	return fmt.Sprintf("the planner: %s\n   the twin: %s", got, strings.Join(want, "\n         or: "))
 }
 
@@ -336,7 +362,7 @@ func TestAgainstTwin(t *testing.T) {
 		}
 		seen[small.String()] = true
 		t.Errorf("-twin.seed=%d -twin.inputs=1\n%s\n%s", seed, small, differs(small))
-		if len(seen) == *twinAll {
+		if len(seen) == *twinShown {
 			return
 		}
 	}
