@@ -280,8 +280,8 @@ func (tw *twin) onTheirWay() (n int) {
 	return n
 }
 
-// kind is what a move to the update revision starts from, in the order of the
-// contract.
+// kind is what a move to the update revision starts from; those that the contract
+// puts in an order come last, in that order.
 type kind int
 
 const (
@@ -427,10 +427,7 @@ func (tw *twin) permitted(c choice) bool {
 // full: nothing more could be brought to the update revision.
 func (tw *twin) full(c choice) bool {
 	for m, yes := range c {
-		if yes || tw.free(m, c) {
-			continue
-		}
-		if tw.limited() && m.kind != newGroup && c.left(newGroup) {
+		if yes || tw.free(m) {
 			continue
 		}
 		more := maps.Clone(c)
@@ -443,8 +440,20 @@ func (tw *twin) full(c choice) bool {
 }
 
 // free: the contract leaves open whether this is done now.
-func (tw *twin) free(m mover, c choice) bool {
-	return m.kind == newSurge && !tw.updating() || tw.limited() && (m.kind == newLater || m.kind == newGroup)
+func (tw *twin) free(m mover) bool {
+	return m.kind == newSurge && !tw.updating() || tw.short()
+}
+
+// short: there are not places enough at an unproven revision for the new groups
+// alone. They may hold them and yet be made at currentRevision.
+func (tw *twin) short() bool {
+	n := tw.onTheirWay()
+	for _, m := range tw.movers() {
+		if m.kind == newGroup || m.kind == newLater {
+			n++
+		}
+	}
+	return tw.limited() && n > tw.limit()
 }
 
 // updating: some existing group with partition <= index < replicas lacks the
