@@ -44,12 +44,13 @@ func findFailure(pods []*Pod, v *View) *Failure {
 			continue
 		}
 		switch {
+		case p.Terminating:
+			// Its containers are being stopped: that they end says nothing.
+			note(&deleted, FailurePodDeleted, p, false, "pod %s was deleted", p.Name)
 		case p.finished():
 			note(&failed, FailurePodFailed, p, true, "pod %s ended with phase %s", p.Name, p.Phase)
 		case p.Restarts > 0:
 			note(&restarted, FailureContainerRestarted, p, true, "container %s of pod %s restarted", p.Restarted, p.Name)
-		case p.Terminating:
-			note(&deleted, FailurePodDeleted, p, false, "pod %s was deleted", p.Name)
 		case p.Revision != v.Revision:
 			note(&mixed, FailureMixed, p, false, "pod %s has revision %s, its group %s", p.Name, p.Revision, v.Revision)
 		}

@@ -109,7 +109,7 @@ func (c *Checker) lives(ch *Change, set types.UID, index int32) []*facts {
 // learnFailure notes failures: what ended, restarted, or was deleted by others.
 func (f *facts) learnFailure(ch *Change, pod *corev1.Pod, n int64) {
 	failed := func(counts bool) { f.failures[n] = f.failures[n] || counts && !disrupted(pod) }
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || restarts(pod) > 0 {
+	if (ended(pod) || restarts(pod) > 0) && !endsAsTold(ch) {
 		failed(true)
 	}
 	condemned := ch.Before != nil && !terminating(ch.Before) && (ch.After == nil || terminating(ch.After))
@@ -119,6 +119,17 @@ func (f *facts) learnFailure(ch *Change, pod *corev1.Pod, n int64) {
 	if ch.Before != nil && ch.After != nil && ch.Before.GetLabels()[v1.LabelName] != ch.After.GetLabels()[v1.LabelName] {
 		failed(false) // it is no longer seen: the same as gone
 	}
+}
+
+// endsAsTold says that a pod shows no more than that it was deleted: containers
+// that are stopped end.
+func endsAsTold(ch *Change) bool {
+	before, ok := ch.Before.(*corev1.Pod)
+	return ok && terminating(before) && !ended(before) && restarts(before) == 0
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 }
 
 // learnReleased notes a pod that its set no longer controls: gone for the group.

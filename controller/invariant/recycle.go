@@ -48,7 +48,7 @@ func (c *Checker) recordedFirst(ch *Change) string {
 	}
 	at, ok := placeOf(p)
 	set := c.sets[at.set]
-	if !ok || set == nil || set.UID != at.uid || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
+	if !ok || set == nil || set.UID != at.uid || ended(p) {
 		return ""
 	}
 	c.count("S11")

@@ -121,3 +121,17 @@ func TestForeignFinalizer(t *testing.T) {
 	w.settle()
 	w.atRest()
 }
+
+// A pod whose containers end because it was deleted has not failed by itself: the
+// restart count, and with it the backoff, is left alone (CONTRACT §6).
+func TestEndsBecauseItWasDeleted(t *testing.T) {
+	w := runs(t, newSet(1, 2))
+	w.DeletePod("a-0-1")
+	w.podStatus(w.pod("a-0-1"), func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed })
+	w.pass(5 * time.Second)
+	if counts := restartCounts(w.server.sets.items[theKey]); len(counts) > 0 {
+		t.Errorf("restart counts %v", counts)
+	}
+	w.settle()
+	w.atRest()
+}
