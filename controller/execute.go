@@ -202,6 +202,8 @@ func (x *execution) skip(c *rollout.Creation) bool {
 	defer x.mu.Unlock()
 	if _, held := x.m.heldServices[c.Service]; held {
 		x.failed[c.Index] = true
+		// Its turn has come: what it waited for before is over, or said again later.
+		delete(x.m.held, c.Index)
 	}
 	return x.failed[c.Index]
 }

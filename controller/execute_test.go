@@ -13,8 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/rollout"
 )
 
 func newExecution(inFlight int, c clock.Clock) *execution {
@@ -124,5 +128,20 @@ func TestHoldDoubles(t *testing.T) {
 		if got[i] != want[i]*time.Second {
 			t.Fatalf("holds %v, want %v s", got, want)
 		}
+	}
+}
+
+// A group whose Service is in the way waits for that, and no longer for what held
+// it up before.
+func TestServiceInTheWayIsWhatIsWaitedFor(t *testing.T) {
+	x := newExecution(1, clock.RealClock{})
+	x.m = newMemory(types.NamespacedName{Namespace: "ns", Name: "s"})
+	x.m.held[0] = hold{reason: "FailedCreate", message: "exceeded quota"}
+	x.m.heldServices["s-0"] = hold{reason: reasonNameTaken, message: "service s-0 exists"}
+	if !x.skip(&rollout.Creation{Index: 0, Service: "s-0"}) {
+		t.Error("a group whose Service is in the way gets pods")
+	}
+	if _, message := x.m.trouble(&v1.LeaderWorkerSetStatus{}); message != "Service s-0: service s-0 exists" {
+		t.Errorf("the trouble is %q", message)
 	}
 }
