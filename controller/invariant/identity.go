@@ -45,6 +45,9 @@ func S2(c *Checker, ch *Change) string {
 		if !c.ownedBySeen(ch.After, ch) {
 			return fmt.Sprintf("%s created for %q, which is not the set that was seen", name, owner(ch.After))
 		}
+		if !blocksOwner(ch.After) {
+			return fmt.Sprintf("%s created, for which a deletion of its set in the foreground does not wait", name)
+		}
 	case Delete:
 		if !ch.UID {
 			return fmt.Sprintf("%s deleted without its UID as precondition", name)
@@ -60,7 +63,7 @@ func S2(c *Checker, ch *Change) string {
 			return "" // let go of since, unseen
 		}
 		if owner(ch.Before) == "" {
-			if !ch.Version || !c.ownedBySeen(ch.After, ch) {
+			if !ch.Version || !c.ownedBySeen(ch.After, ch) || !blocksOwner(ch.After) {
 				return fmt.Sprintf("%s, which nobody controls, was changed other than by adoption", name)
 			}
 		} else if !c.ownedBySeen(ch.Before, ch) {
@@ -76,6 +79,13 @@ func owner(o Object) types.UID {
 		return ref.UID
 	}
 	return ""
+}
+
+// blocksOwner says that a deletion of the controller in the foreground waits for
+// the object.
+func blocksOwner(o Object) bool {
+	ref := metav1.GetControllerOfNoCopy(o)
+	return ref != nil && ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
 }
 
 // ownedBySeen says that the object is controlled by the set that the author of

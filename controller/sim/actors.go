@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,6 +11,14 @@ import (
 
 // insisted are the actors that every run has, whatever chance says.
 var insisted []string
+
+// Insist has every run from here on have some actors, given as a list with
+// commas; see drawActors.
+func Insist(on string) {
+	if on != "" {
+		insisted = strings.Split(on, ",")
+	}
+}
 
 // actorOptions are the options of the actors besides user, monkey and crashes.
 type actorOptions struct {

@@ -61,7 +61,7 @@ func (w *World) goOnDeleting(s *v1.LeaderWorkerSet) bool {
 		w.dropFinalizer(s, metav1.FinalizerOrphanDependents)
 		return true
 	case slices.Contains(s.Finalizers, metav1.FinalizerDeleteDependents):
-		if len(w.dependents(s.UID)) > 0 {
+		if w.blocked(s.UID) {
 			return false
 		}
 		w.dropFinalizer(s, metav1.FinalizerDeleteDependents)
@@ -74,6 +74,21 @@ func (w *World) goOnDeleting(s *v1.LeaderWorkerSet) bool {
 // of it.
 func (w *World) dependents(owner types.UID) []func() {
 	return slices.Concat(letGo(w.server, w.server.pods, owner), letGo(w.server, w.server.services, owner), letGo(w.server, w.server.revisions, owner))
+}
+
+// blocked says that an object exists which a set that is deleted in the foreground
+// has to wait for. Others that it owns outlive it for a moment.
+func (w *World) blocked(owner types.UID) bool {
+	return blocks(w.server.pods, owner) || blocks(w.server.services, owner) || blocks(w.server.revisions, owner)
+}
+
+func blocks[T object](t *table[T], owner types.UID) bool {
+	for _, o := range t.items {
+		if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.UID == owner && ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion {
+			return true
+		}
+	}
+	return false
 }
 
 func letGo[T object](s *Server, t *table[T], owner types.UID) []func() {

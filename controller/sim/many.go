@@ -59,7 +59,11 @@ func Explain(seed uint64, broken string) string {
 
 // Replay is the command that tells the whole story of a seed.
 func Replay(seed uint64) string {
-	return fmt.Sprintf("go run ./controller/sim/cmd/simulate -seed=%d", seed)
+	with := ""
+	if len(insisted) > 0 {
+		with = fmt.Sprintf(" -with=%q", strings.Join(insisted, ","))
+	}
+	return fmt.Sprintf("go run ./controller/sim/cmd/simulate -seed=%d%s", seed, with)
 }
 
 // Totals add up what happened in all runs.

@@ -22,7 +22,7 @@ var (
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	flag.Parse()
-	insisted = strings.Split(*flagWith, ",")
+	Insist(*flagWith)
 	goleak.VerifyTestMain(m)
 }
 

@@ -405,6 +405,9 @@ func describeChange(c *invariant.Change, version int64) string {
 		for _, cond := range s.Conditions {
 			if cond.Status == "True" {
 				what += " " + cond.Type
+				if cond.Type == v1.ConditionDegraded {
+					what += fmt.Sprintf(" (%s: %s)", cond.Reason, cond.Message)
+				}
 			}
 		}
 	case *appsv1.ControllerRevision:

@@ -3,6 +3,7 @@
 //
 //	go run ./controller/sim/cmd/simulate -runs=100000
 //	go run ./controller/sim/cmd/simulate -seed=42
+//	go run ./controller/sim/cmd/simulate -with=slow,machines
 //
 // Exit status 1 means that an invariant was broken.
 package main
@@ -22,7 +23,9 @@ func main() {
 	failures := flag.Int("failures", 10, "after how many failed runs to stop")
 	seed := flag.Int64("seed", -1, "run only this seed and tell its story")
 	every := flag.Duration("every", time.Minute, "how often to say how far it is")
+	with := flag.String("with", "", "actors that every run has, such as slow,nodes,machines,namespace,autoscaler,finalizers,two sets")
 	flag.Parse()
+	sim.Insist(*with)
 	if *seed >= 0 {
 		os.Exit(tell(uint64(*seed)))
 	}
