@@ -108,7 +108,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 // partition and while paused that of the last rollout that ended, else that of the
 // present spec.
 func (p *planner) revisionFor(index int32) string {
-	if _, known := p.Templates[p.Current]; known && (index < p.Partition || p.Paused) {
+	if _, known := p.Templates[p.Current]; known && (index < p.Partition || p.Paused && index < p.Replicas) {
 		return p.Current
 	}
 	return p.Update

@@ -188,6 +188,10 @@ func TestMake(t *testing.T) {
 		{name: "update: a group that is wanted again is on its way", in: input(2, made(0, "a", 3, "L! 1- 2+")), with: func(in *Input) {
 			in.Recycling = []v1.RecyclingGroup{entry(1, v1.RecycleScaleDown, "a")}
 		}, want: "create 1:0,1@b#2; mark 0 false"},
+		{name: "paused: no group is updated, a broken one neither", in: input(2, made(0, "a", 3, "L- 1- 2-"), served(1, "a", 3)),
+			with: func(in *Input) { in.Paused = true }, want: ""},
+		{name: "paused: a stand-in is made at the update revision or not at all", in: input(1, served(0, "a", 3), served(2, "b", 2)),
+			with: func(in *Input) { in.Paused, in.Budget = true, Budget{Surge: 2} }, want: "ScaleDown 2→b; delete 2:0,1; create 1:0,1@b#1"},
 		{name: "full cluster: 1 group becomes 2 (CONTRACT §7)", in: input(2, served(0, "a", 3), made(1, "b", 2, "L- 1-")),
 			with: func(in *Input) { in.Established = 1 }, want: "Update 0→b; delete 0:0,1,2"},
 		{name: "surge 1 with unavailable 0: a stand-in first", in: input(1, served(0, "a", 3)),

@@ -111,6 +111,9 @@ func (p *planner) survey() {
 // of them need room: a bad revision never gets more than the budget.
 func (p *planner) update() {
 	at := &p.at
+	if p.Paused {
+		return
+	}
 	var idle, serving []*group.View
 	for i := len(at.outdated) - 1; i >= 0; i-- {
 		v := at.outdated[i]
