@@ -33,7 +33,7 @@ type sketch struct {
 	MaxUnavailable, MaxSurge string
 	Established              int32
 	MinReady                 time.Duration
-	LeaderFirst              bool
+	LeaderFirst, Paused      bool
 	Current, Update          string
 	PolicyA, PolicyB         v1.RestartPolicyType
 	Groups                   []sketchGroup
@@ -138,7 +138,7 @@ func (g sketchGroup) view() group.View {
 // input makes the input that the sketch stands for.
 func (s sketch) input() rollout.Input {
 	in := rollout.Input{
-		Now: twinNow, Replicas: s.Replicas, Partition: s.Partition, MinReady: s.MinReady, LeaderFirst: s.LeaderFirst,
+		Now: twinNow, Replicas: s.Replicas, Partition: s.Partition, MinReady: s.MinReady, LeaderFirst: s.LeaderFirst, Paused: s.Paused,
 		Budget:  rollout.NewBudget(s.Replicas, intstr.Parse(s.MaxUnavailable), intstr.Parse(s.MaxSurge)),
 		Current: s.Current, Update: s.Update,
 		Templates: map[string]rollout.Template{
@@ -207,6 +207,7 @@ func draw(r *rand.Rand) sketch {
 		Current:        pick("A", "A", "A", "B"),
 		Update:         pick("B", "B", "B", "A"),
 		LeaderFirst:    r.IntN(4) == 0,
+		Paused:         r.IntN(6) == 0,
 		PolicyA:        v1.RestartPolicyType(pick("RecreateGroupOnPodRestart", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None")),
 		PolicyB:        v1.RestartPolicyType(pick("RecreateGroupOnPodRestart", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None")),
 	}
@@ -280,6 +281,34 @@ func all[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
+// planned reads off a plan what an answer holds.
+func planned(in rollout.Input, plan rollout.Plan) answer {
+	a := answer{rebuilt: map[int32]string{}, created: map[int32]string{}, completed: map[int32]string{}}
+	for _, s := range plan.Started {
+		switch s.Entry.Cause {
+		case v1.RecycleScaleDown:
+			if !hasEntry(in, s.Entry.Index) {
+				a.scaleDown = append(a.scaleDown, s.Entry.Index)
+			}
+		default:
+			a.rebuilt[s.Entry.Index] = s.Entry.Revision
+		}
+	}
+	slices.Sort(a.scaleDown)
+	alive := map[int32]bool{}
+	for i := range in.Groups {
+		alive[in.Groups[i].Index] = in.Groups[i].HasPods
+	}
+	for _, c := range plan.Create {
+		if alive[c.Index] {
+			a.completed[c.Index] = c.Revision
+		} else {
+			a.created[c.Index] = c.Revision
+		}
+	}
+	return a
+}
+
 // differs says how the planner and its twin differ, if they do.
 func differs(s sketch) string {
 	in := s.input()
@@ -339,7 +368,7 @@ func simpler(s sketch) (out []sketch) {
 	}
 	with(func(c *sketch) { c.Partition = 0 })
 	with(func(c *sketch) { c.MinReady = 0 })
-	with(func(c *sketch) { c.LeaderFirst = false })
+	with(func(c *sketch) { c.LeaderFirst, c.Paused = false, false })
 	with(func(c *sketch) { c.MaxSurge = "0" })
 	with(func(c *sketch) { c.MaxUnavailable = "1" })
 	with(func(c *sketch) { c.PolicyA = v1.RecreateGroupOnPodRestart })

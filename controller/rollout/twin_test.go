@@ -17,7 +17,7 @@ import (
 //
 // What the contract leaves open, and the twin therefore too:
 //   - which cause a teardown has that serves a failure and the update at once;
-//   - whether surge groups are made when no group is outdated;
+//   - whether surge groups are made when no group is outdated, or in a pause;
 //   - who gets the places of an unproven revision: failed, new, surge or broken
 //     groups; and whether new groups use the last of them, or are all made at
 //     currentRevision once there are too few for all;
@@ -96,7 +96,7 @@ func (tw *twin) underWay(e v1.RecyclingGroup) bool {
 	}
 	untouched := v.Leader != nil && len(v.Missing) == 0 && v.Terminating == 0
 	asked := e.Index >= tw.r || e.Cause == v1.RecycleFailure ||
-		e.Cause == v1.RecycleUpdate && tw.moves(e.Index) && v.Revision != tw.in.Update
+		e.Cause == v1.RecycleUpdate && !tw.in.Paused && tw.moves(e.Index) && v.Revision != tw.in.Update
 	return !untouched || asked
 }
 
@@ -304,6 +304,9 @@ type mover struct {
 func (tw *twin) movers() (out []mover) {
 	created := tw.createdNow()
 	for i := range tw.r {
+		if tw.in.Paused { // no further group is taken to the update revision
+			break
+		}
 		v := tw.view(i)
 		_, torn := tw.entries[i]
 		switch {
@@ -441,7 +444,7 @@ func (tw *twin) full(c choice) bool {
 
 // free: the contract leaves open whether this is done now.
 func (tw *twin) free(m mover) bool {
-	return m.kind == newSurge && !tw.updating() || tw.short()
+	return m.kind == newSurge && (!tw.updating() || tw.in.Paused) || tw.short()
 }
 
 // short: there are not places enough at an unproven revision for the new groups
@@ -541,6 +544,8 @@ func (tw *twin) answer(c choice) answer {
 func (tw *twin) buildsAt(index int32) string {
 	e, torn := tw.entries[index]
 	switch {
+	case torn && tw.in.Paused:
+		return e.Revision
 	case torn && e.Cause == v1.RecycleUpdate && tw.moves(index):
 		return tw.in.Update
 	case torn && e.Cause == v1.RecycleUpdate:
@@ -564,32 +569,4 @@ func (tw *twin) completes(index int32) bool {
 // be put on record or not.
 func hasEntry(in rollout.Input, index int32) bool {
 	return slices.ContainsFunc(in.Recycling, func(e v1.RecyclingGroup) bool { return e.Index == index })
-}
-
-// planned reads off a plan what an answer holds.
-func planned(in rollout.Input, plan rollout.Plan) answer {
-	a := answer{rebuilt: map[int32]string{}, created: map[int32]string{}, completed: map[int32]string{}}
-	for _, s := range plan.Started {
-		switch s.Entry.Cause {
-		case v1.RecycleScaleDown:
-			if !hasEntry(in, s.Entry.Index) {
-				a.scaleDown = append(a.scaleDown, s.Entry.Index)
-			}
-		default:
-			a.rebuilt[s.Entry.Index] = s.Entry.Revision
-		}
-	}
-	slices.Sort(a.scaleDown)
-	alive := map[int32]bool{}
-	for i := range in.Groups {
-		alive[in.Groups[i].Index] = in.Groups[i].HasPods
-	}
-	for _, c := range plan.Create {
-		if alive[c.Index] {
-			a.completed[c.Index] = c.Revision
-		} else {
-			a.created[c.Index] = c.Revision
-		}
-	}
-	return a
 }
