@@ -22,9 +22,7 @@ import (
 // pods can never become Ready.
 func (c *Checker) AtRest(bad func(*revision.Content) bool) []Violation {
 	before := len(c.violations)
-	add := func(number, format string, args ...any) {
-		c.violations = append(c.violations, Violation{number, fmt.Sprintf(format, args...)})
-	}
+	add := c.adder()
 	c.leftovers(add)
 	for _, key := range slices.SortedFunc(maps.Keys(c.sets), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
 		c.converged(c.sets[key], bad, add)
@@ -33,6 +31,13 @@ func (c *Checker) AtRest(bad func(*revision.Content) bool) []Violation {
 }
 
 type adder func(number, format string, args ...any)
+
+// adder notes violations.
+func (c *Checker) adder() adder {
+	return func(number, format string, args ...any) {
+		c.violations = append(c.violations, Violation{number, fmt.Sprintf(format, args...)})
+	}
+}
 
 // leftovers checks that nothing is left that belongs to a set which is gone.
 func (c *Checker) leftovers(add adder) {

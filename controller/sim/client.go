@@ -132,7 +132,7 @@ func (a api) ListPods(_ context.Context, set types.NamespacedName) (*corev1.PodL
 }
 
 func (a api) CreatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
-	return send(a, call{what: createPod, write: true}, func(s *Server) (*corev1.Pod, error) { return create(s, s.pods, pod, a.by()) })
+	return send(a, call{what: createPod, name: pod.Name, write: true}, func(s *Server) (*corev1.Pod, error) { return create(s, s.pods, pod, a.by()) })
 }
 
 func (a api) PatchPod(_ context.Context, key types.NamespacedName, patch []byte, subresources ...string) (*corev1.Pod, error) {

@@ -10,7 +10,9 @@ import (
 
 // call is one request of a controller process.
 type call struct {
-	what  string
+	what string
+	// name is that of the pod to be created.
+	name  string
 	write bool
 }
 
@@ -27,6 +29,7 @@ const (
 	conflict        Fault = "409"
 	tooManyRequests Fault = "429"
 	internalError   Fault = "500"
+	forbidden       Fault = "403"
 	timedOut        Fault = "timeout"
 	unreachable     Fault = "unreachable"
 )
@@ -49,6 +52,8 @@ func (f Fault) err(c call) error {
 		return apierrors.NewTooManyRequests("simulated", 1)
 	case internalError:
 		return apierrors.NewInternalError(errors.New("simulated"))
+	case forbidden:
+		return apierrors.NewForbidden(gr, c.what, errors.New("simulated"))
 	case timedOut, unanswered:
 		return apierrors.NewGenericServerResponse(http.StatusGatewayTimeout, "post", gr, c.what, "simulated", 0, true)
 	default:

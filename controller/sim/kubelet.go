@@ -53,6 +53,9 @@ func (w *World) alarm() time.Time {
 	for _, p := range w.server.pods.items {
 		at := time.Time{}
 		n := w.nodes[p.Spec.NodeName]
+		if _, ill := w.ail(p); ill {
+			continue
+		}
 		switch {
 		case n == nil || p.DeletionTimestamp != nil && graceOver(p):
 		case n.isLost():

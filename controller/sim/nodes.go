@@ -13,6 +13,9 @@ const badImage = "bad"
 
 // step is what a scheduler or a kubelet does next to a pod, nil for nothing.
 func (w *World) step(p *corev1.Pod) func() {
+	if act, ill := w.ail(p); ill {
+		return act
+	}
 	bad := len(p.Spec.Containers) > 0 && p.Spec.Containers[0].Image == badImage
 	n := w.nodes[p.Spec.NodeName]
 	switch {

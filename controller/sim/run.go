@@ -22,6 +22,8 @@ type options struct {
 	// not know yet.
 	relists, bookmarks, past, two bool
 	steps                         int
+	// lasting: in the end some faults come that stay; see sicken.
+	lasting bool
 	// compareEvery: see World.
 	compareEvery int
 	quota        int
@@ -63,6 +65,7 @@ func (w *World) drawOptions() options {
 	if maybe(8) {
 		o.quota = 3 + w.rng.IntN(6)
 	}
+	o.lasting = maybe(6)
 	if maybe(3) {
 		o.compareEvery = 1 + w.rng.IntN(5)
 	}
@@ -126,6 +129,9 @@ func Run(seed uint64, told bool) *Result {
 			w.settle()
 		}
 		w.atRest()
+		if w.options.lasting {
+			w.sicken()
+		}
 		w.part()
 	}
 	return r

@@ -47,6 +47,9 @@ type World struct {
 	// told: the story is recorded.
 	told bool
 
+	// ill is what never heals by itself.
+	ill []ailment
+
 	// lag is what keeps caches from taking things in; nil: nothing.
 	lag *lag
 
@@ -185,7 +188,7 @@ func (w *World) settle() bool {
 // pass lets everything happen that is to happen within a time.
 func (w *World) pass(d time.Duration) {
 	until := w.clock.Now().Add(d)
-	for w.clock.Now().Before(until) {
+	for w.clock.Now().Before(until) && len(w.broken) == 0 {
 		if w.calm(upToDate) {
 			continue
 		}
