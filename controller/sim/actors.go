@@ -68,6 +68,7 @@ func (w *World) begin() {
 	if w.options.second != "" {
 		w.at = types.NamespacedName{Namespace: theKey.Namespace, Name: w.options.second}
 		w.keys = append(w.keys, w.at)
+		w.covered["second set "+w.at.Name]++
 		w.Apply(w.drawSet())
 	}
 }
