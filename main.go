@@ -110,6 +110,9 @@ differently from what was recorded, it says so and exits with status 1.`,
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d lines: %d events, %d transitions, %d plans; %d differences\n",
 				sum.Lines, sum.Events, sum.Transitions, sum.Plans, sum.Differences)
+			if sum.Lost+sum.Skipped > 0 {
+				fmt.Fprintf(cmd.OutOrStdout(), "incomplete: %d lines were lost, %d are of sets that had not begun\n", sum.Lost, sum.Skipped)
+			}
 			if sum.Differences > 0 {
 				return replay.ErrDifferent
 			}

@@ -38,7 +38,7 @@ func readJournal(t *testing.T, path string) []Line {
 // be replayed without the one before.
 func TestJournalFileStandsAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
-	j, err := OpenJournal(path, 2000)
+	j, err := newJournal(path, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestJournalFileStandsAlone(t *testing.T) {
 	observed := func(version string) {
 		c.journalBegin(m, now)
 		c.fold(m, 3, group.Observed(group.Pod{Name: "s-3", UID: "u", Version: version}), now)
-		j.flush()
+		j.writePending()
 	}
 	for _, version := range []string{"1", "2", "3"} {
 		observed(version)
@@ -66,6 +66,7 @@ func TestJournalFileStandsAlone(t *testing.T) {
 	if !lines[0].Begin || lines[1].Event == nil || lines[1].Event.Pod.Version != "3" || lines[1].Group != 3 {
 		t.Errorf("the next file does not begin with what is known: %+v", lines[:2])
 	}
+	go j.run()
 	if err := j.Close(); err != nil {
 		t.Error(err)
 	}
@@ -86,24 +87,63 @@ func TestJournalErrorEndsTheJournalOnly(t *testing.T) {
 	}
 	j.file.Close() // the disk is full, say
 	j.write(Line{Set: "ns/s", Begin: true})
-	j.flush()
+	<-j.done
 	j.write(Line{Set: "ns/s", Begin: true})
 	if err := j.Close(); err == nil {
 		t.Error("Close does not tell that the journal is incomplete")
 	}
 	var none *Journal
-	none.flush()
+	none.now()
 }
 
+// TestJournalTellsWhatItLost: lines that there is no room for are counted in the
+// file, and sets begin anew after that.
+func TestJournalTellsWhatItLost(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j, err := newJournal(path, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range maxPending + 3 {
+		j.write(Line{Set: "ns/s", Begin: true})
+	}
+	if j.now() != 1 {
+		t.Error("sets begin anew before there is room for that")
+	}
+	j.writePending()
+	if j.now() != 2 {
+		t.Error("sets do not begin anew")
+	}
+	j.write(Line{Set: "ns/s", Begin: true})
+	go j.run()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lines := readJournal(t, path)
+	if n := len(lines); n != maxPending+2 || lines[n-2].Lost != 3 || !lines[n-1].Begin {
+		t.Errorf("%d lines, the last two are %+v", n, lines[max(0, n-2):])
+	}
+}
+
+// BenchmarkJournalEvent is what an event costs the sync that takes it down.
 func BenchmarkJournalEvent(b *testing.B) {
-	j, err := OpenJournal(filepath.Join(b.TempDir(), "journal"), 1<<40)
+	j, err := newJournal(filepath.Join(b.TempDir(), "journal"), 1<<40)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer j.Close()
+	defer j.file.Close()
+	c := &Controller{Options: Options{Journal: j}}
+	m := newMemory(types.NamespacedName{Namespace: "default", Name: "set"})
 	e := group.Observed(group.Pod{Name: "set-12-3", Worker: 3, UID: "a8b2c7f0-5f0e-4f6c-a6a4-0d4f7f0c6f3e", Version: "123456",
 		Controller: "b8b2c7f0-5f0e-4f6c-a6a4-0d4f7f0c6f3e", Revision: "7c9bcccd48", Incarnation: 2, Size: 8, Node: "node-7", Phase: "Running", Ready: true})
+	now := time.Now()
+	b.ReportAllocs()
 	for b.Loop() {
-		j.write(Line{Set: "default/set", Group: 12, Event: &e})
+		c.journalEvent(m, 12, e, now)
+		if len(j.pending) == 1000 {
+			b.StopTimer()
+			j.writePending() // the goroutine's part
+			b.StartTimer()
+		}
 	}
 }

@@ -60,7 +60,6 @@ func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, 
 		return Wait{}, nil
 	}
 	c.journalBegin(m, now)
-	defer c.Journal.flush()
 	if isNew {
 		c.Cache.Events(key, func(index int32, e group.Event) { c.fold(m, index, e, now) })
 	}

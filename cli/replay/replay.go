@@ -61,6 +61,9 @@ type Summary struct {
 	Unreadable int
 	// Shown are the lines printed.
 	Shown int
+	// Lost are lines that the journal says are missing, Skipped those that tell
+	// of a set before it begins: at the start of a file, or after a loss.
+	Lost, Skipped int
 	// Differences are plans and phases that come out differently today.
 	Differences int
 }
@@ -98,6 +101,9 @@ func Run(in io.Reader, out io.Writer, o Options) (Summary, error) {
 			return r.Summary, fmt.Errorf("line %d: %w", r.Lines, err)
 		}
 	}
+	if len(r.sets) == 0 && r.Skipped > 0 && r.Lost == 0 {
+		return r.Summary, errors.New("no set has begun: the start of the journal is missing")
+	}
 	return r.Summary, lines.Err()
 }
 
@@ -116,6 +122,12 @@ type replayer struct {
 }
 
 func (r *replayer) line(l *controller.Line) error {
+	if l.Lost > 0 {
+		r.Lost += l.Lost
+		fmt.Fprintf(r.out, "line %d: %d lines were lost, every set begins anew\n", r.Lines, l.Lost)
+		clear(r.sets)
+		return nil
+	}
 	if l.Begin {
 		r.sets[l.Set] = &set{groups: map[int32]*group.State{}, phases: map[int32]group.Phase{}}
 		r.print(l, -1, "begin")
@@ -123,7 +135,9 @@ func (r *replayer) line(l *controller.Line) error {
 	}
 	s := r.sets[l.Set]
 	if s == nil {
-		return fmt.Errorf("set %s has not begun: the start of the journal is missing", l.Set)
+		// It was amid a sync when the file before this one ended, or lines were lost.
+		r.Skipped++
+		return nil
 	}
 	switch {
 	case l.Event != nil:

@@ -85,12 +85,28 @@ func TestBadJournals(t *testing.T) {
 	lines := strings.SplitAfter(recorded(t), "\n")
 	for _, tc := range []struct{ name, journal, want string }{
 		{"another version", strings.Replace(recorded(t), `"v":1`, `"v":2`, 1), "line 1 has version 2"},
-		{"the start is missing", strings.Join(lines[1:], ""), "has not begun"},
+		{"the start is missing", strings.Join(lines[1:], ""), "no set has begun"},
 		{"not JSON", strings.Repeat("hello\n", 200), "is this a journal?"},
 		{"an event without its pod", lines[0] + `{"v":1,"set":"default/recorded","event":{"kind":"PodObserved","worker":0}}`, "without a pod"},
 	} {
 		if _, err := Run(strings.NewReader(tc.journal), &bytes.Buffer{}, Options{Group: -1}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: err = %v, want %q", tc.name, err, tc.want)
+		}
+	}
+	for _, tc := range []struct {
+		name, between string
+		lost, skipped int
+	}{
+		{"a file that begins amid a sync", "", 0, 5},
+		{"lines that were lost", `{"v":1,"lost":7}` + "\n" + strings.Join(lines[40:45], ""), 7, 5},
+	} {
+		journal := recorded(t) + tc.between + recorded(t)
+		if tc.lost == 0 {
+			journal = strings.Join(lines[40:45], "") + recorded(t)
+		}
+		sum, err := Run(strings.NewReader(journal), &bytes.Buffer{}, Options{Group: -1})
+		if err != nil || sum.Differences != 0 || sum.Lost != tc.lost || sum.Skipped != tc.skipped {
+			t.Errorf("%s: err %v, %+v", tc.name, err, sum)
 		}
 	}
 	var out bytes.Buffer
