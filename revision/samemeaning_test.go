@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -70,7 +71,7 @@ func TestSameMeaningSameRevision(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a, meaning := drawSpec(rt, nil)
 		first := set(t, a)
-		r, err := (&History{}).New(first, FromSet(first))
+		r, err := (&History{}).New(first, FromSet(first), time.Time{}, "")
 		if err != nil {
 			rt.Fatal(err)
 		}
