@@ -67,6 +67,14 @@ type Seen struct {
 	Later []*v1.LeaderWorkerSet
 	// Pods is the resource version up to which the cache had seen pods.
 	Pods int64
+	// Lost is how the author has lost its lease, zero while it has it.
+	Lost Loss
+}
+
+// Loss is the loss of a lease.
+type Loss struct {
+	Process string
+	At      time.Time
 }
 
 // object is the object that a change is about.

@@ -18,6 +18,7 @@
 //	recycle.go    S11, S12
 //	revisions.go  S13, S14
 //	effort.go     S15, S16, S17
+//	lease.go      S19
 //	share.go      L2
 //	rest.go       L1, L5, L6: what must hold when everything has come to rest
 package invariant

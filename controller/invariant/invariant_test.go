@@ -259,6 +259,14 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 		{"observedGeneration goes back", "S17", func(s *story) {
 			s.status(func(st *v1.LeaderWorkerSetStatus) { st.ObservedGeneration = 1 })
 		}},
+		{"an old leader goes on for too long", "S19", func(s *story) {
+			s.change(&Change{By: Controller, Verb: Create, After: s.pod("a-0", 1, "r"), At: now.Add(time.Minute), Seen: s.deposed()})
+		}},
+		{"an old leader patches whatever it finds", "S19", func(s *story) {
+			s.run("a-0", 1, "r")
+			p := s.pod("a-0", 1, "r", readyPod)
+			s.change(&Change{By: Controller, Verb: Update, UID: true, Before: p, After: p.DeepCopy(), Seen: s.deposed()})
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := begin()
@@ -267,6 +275,34 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 				t.Errorf("broken %q, want %q: %v", got, tc.want, s.Violations())
 			}
 		})
+	}
+}
+
+// deposed is what a leader knows that has just lost its lease.
+func (s *story) deposed() *Seen {
+	return &Seen{Set: s.set, Pods: s.version, Lost: Loss{Process: "old", At: now}}
+}
+
+// TestShare: of three groups one is ill, and none of the others lacks anything.
+func TestShare(t *testing.T) {
+	s := begin()
+	for _, leader := range []string{"a-0", "a-1", "a-2"} {
+		s.run(leader, 1, "r")
+	}
+	key := types.NamespacedName{Namespace: "ns", Name: "a"}
+	set := s.sets[key].DeepCopy()
+	set.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers = []corev1.Container{{Name: "c", Image: "one"}}
+	s.change(&Change{By: User, Verb: Update, Before: s.sets[key], After: set})
+	ill := map[int32]bool{1: true}
+	if got := s.Share(key, ill, false); len(got) > 0 {
+		t.Errorf("broken: %v", got)
+	}
+	if got := s.Share(key, ill, true); len(got) != 1 {
+		t.Errorf("a status that should name what is wrong and does not: %v", got)
+	}
+	s.kubelet(s.pod("a-2-1", 1, "r", readyPod), s.pod("a-2-1", 1, "r"))
+	if got := s.Share(key, ill, false); len(got) != 1 || got[0].Invariant != "L2" {
+		t.Errorf("group 2 is not Ready besides: %v", got)
 	}
 }
 

@@ -40,6 +40,7 @@ func send[T any](a api, c call, do func(*Server) (T, error)) (T, error) {
 		return do(a.p.world.server)
 	}
 	a.p.world.meanwhile(a.p)
+	a.p.exits(c)
 	if a.p.dead {
 		return none, errDead
 	}
@@ -68,7 +69,15 @@ func send[T any](a api, c call, do func(*Server) (T, error)) (T, error) {
 	return none, fault.err(c)
 }
 
-func (a api) by() request { return request{by: invariant.Controller, seen: a.p.seen} }
+func (a api) by() request {
+	seen := a.p.seen
+	if !a.p.lost.IsZero() {
+		late := *seen
+		late.Lost = invariant.Loss{Process: a.p.name, At: a.p.lost}
+		seen = &late
+	}
+	return request{by: invariant.Controller, seen: seen}
+}
 
 func (a api) GetSet(_ context.Context, key types.NamespacedName) (*v1.LeaderWorkerSet, error) {
 	set, err := read(a, "get set", func(s *Server) (*v1.LeaderWorkerSet, error) { return get(s.sets, key) })

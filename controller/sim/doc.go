@@ -36,6 +36,7 @@
 //	exhaustive.go  a fault at every write of a scenario
 //	lag.go         caches that stop for a while
 //	reach.go       what the runs have come to: moves, faults at writes
+//	lease.go       the loss of a lease
 //	lasting.go     faults that never heal
 //	amnesia.go     what a controller with empty memory would plan
 package sim

@@ -40,6 +40,10 @@ type Process struct {
 	// dead: it has crashed, and makes no request any more. busy: within a sync.
 	// ghost: it is asked what it would do, and leaves no trace.
 	dead, busy, ghost bool
+	// lost is when it has lost its lease, zero while it has it; left how many writes
+	// it then makes at most.
+	lost time.Time
+	left int
 	// plan is the first plan of the last sync.
 	plan planned
 	seen *invariant.Seen

@@ -18,8 +18,7 @@ type options struct {
 	faulty, busy int
 	// relists: watches end, and caches take in lists. bookmarks: they get some.
 	// past: they begin in the past.
-	// two: two controllers are at work, as when one has lost its lease and does
-	// not know yet.
+	// two: leases are lost, and for a while two controllers are at work.
 	relists, bookmarks, past, two bool
 	steps                         int
 	// lasting: in the end some faults come that stay; see sicken.
@@ -48,6 +47,9 @@ func (w *World) drawOptions() options {
 		o.weights["crash"] = 1
 	}
 	o.relists, o.bookmarks, o.past, o.two = maybe(2), maybe(2), maybe(2), maybe(6)
+	if o.two {
+		o.weights["lease"] = 2
+	}
 	if maybe(2) {
 		o.busy = 5 + w.rng.IntN(30)
 	}
@@ -86,7 +88,7 @@ func (w *World) some(n int) []int {
 }
 
 // actors in the order in which chance picks them.
-var actors = []string{"deliver", "sync", "nodes", "collector", "clock", "user", "replace", "trouble", "monkey", "crash",
+var actors = []string{"deliver", "sync", "nodes", "collector", "clock", "user", "replace", "trouble", "monkey", "crash", "lease",
 	"machines", "namespace", "autoscaler", "finalizers"}
 
 // Result is how a run went.
@@ -106,10 +108,6 @@ func Run(seed uint64, told bool) *Result {
 	w.fault, w.meanwhile = w.randomFault, w.randomMeanwhile
 	w.begin()
 	w.startProcess(w.behind)
-	if w.options.two {
-		w.checker.Several = true
-		w.startProcess(w.behind)
-	}
 	r := &Result{World: w}
 	for r.Steps < w.options.steps && len(w.broken) == 0 {
 		w.act(actors)
@@ -177,6 +175,8 @@ func (w *World) actor(name string) {
 		w.troubleActs()
 	case "monkey":
 		w.monkeyActs()
+	case "lease":
+		w.leaseActs()
 	case "machines":
 		w.machinesAct()
 	case "namespace":
@@ -246,7 +246,7 @@ func (w *World) randomFault(c *call) Fault {
 // randomMeanwhile has others act while a request is under way.
 func (w *World) randomMeanwhile(*Process) {
 	if w.rng.IntN(100) < w.options.busy {
-		w.act([]string{"deliver", "nodes", "collector", "clock", "user", "trouble", "monkey", "machines", "namespace", "autoscaler", "finalizers"})
+		w.act([]string{"deliver", "nodes", "collector", "clock", "user", "trouble", "monkey", "lease", "machines", "namespace", "autoscaler", "finalizers"})
 	}
 	if w.options.two && w.rng.IntN(8) == 0 {
 		w.actor("sync")

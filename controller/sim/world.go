@@ -146,7 +146,9 @@ func (w *World) replaceDead(behind func() int) bool {
 		if p.dead && !p.busy {
 			p.stop()
 			w.processes = append(w.processes[:i:i], w.processes[i+1:]...)
-			w.startProcess(behind)
+			if p.lost.IsZero() {
+				w.startProcess(behind)
+			}
 			return true
 		}
 	}
