@@ -213,7 +213,9 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 	if r == nil {
 		return fmt.Errorf("revision %s is not in the history", c.Revision)
 	}
-	pod := x.m.groupOf(r, c.Index, c.Incarnation).Pod(worker)
+	g := x.m.groupOf(r, c.Index, c.Incarnation)
+	g.RecycledAt = c.RecycledAt
+	pod := g.Pod(worker)
 	created, err := x.API.CreatePod(ctx, pod)
 	switch {
 	case err == nil:

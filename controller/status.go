@@ -22,6 +22,8 @@ type tally struct {
 	// desired is how many groups are wanted, desiredReady how many of them are
 	// Ready, onTheWay how many are neither Ready nor given up.
 	desired, desiredReady, onTheWay int32
+	// available is how many wanted groups have been Ready for long enough.
+	available int32
 	// outdated are existing groups that should have the update revision and do
 	// not; settled says that every wanted group has it and is Ready.
 	outdated int32
@@ -29,7 +31,7 @@ type tally struct {
 }
 
 // count recounts the groups. It is the only source of the numbers in a status.
-func (m *memory) count() tally {
+func (m *memory) count(now time.Time) tally {
 	t := tally{phases: map[group.Phase]int32{}, desired: m.replicas(), settled: true}
 	entries := m.entries()
 	known, partition := int32(0), m.partition()
@@ -59,6 +61,9 @@ func (m *memory) count() tally {
 		switch phase {
 		case group.Ready:
 			t.desiredReady++
+			if from, known := rollout.AvailableFrom(v, m.steering.MinReady); known && !now.Before(from) {
+				t.available++
+			}
 		case group.Failed:
 		default:
 			t.onTheWay++
@@ -78,7 +83,7 @@ func (m *memory) count() tally {
 // status computes the status from what is known. Nothing but now comes from
 // elsewhere.
 func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStatus {
-	t := m.count()
+	t := m.count(now)
 	s := m.set.Status.DeepCopy()
 	s.Replicas, s.ReadyReplicas, s.UpdatedReplicas = t.exist, t.ready, t.updated
 	s.HPAPodSelector = fmt.Sprintf("%s=%s,%s=0", v1.LabelName, m.key.Name, v1.LabelWorkerIndex)
@@ -95,7 +100,7 @@ func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStat
 		Recycling:       t.phases[group.Recycling],
 		Failed:          t.phases[group.Failed],
 	}
-	s.EstablishedReplicas = min(t.desired, max(s.EstablishedReplicas, t.desiredReady))
+	s.EstablishedReplicas = min(t.desired, max(s.EstablishedReplicas, t.available))
 	settled := rollout.Settle(in)
 	s.Recycling, s.GroupRestarts = settled.Recycling, settled.Restarts
 	m.conditions(s, &t, settled.Stalled, now)

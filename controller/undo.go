@@ -113,6 +113,7 @@ func undoPatch(set *v1.LeaderWorkerSet, target *revision.Revision) ([]byte, erro
 	}
 	pointer := strings.NewReplacer("~", "~0", "/", "~1").Replace(v1.AnnotationUndo)
 	patch := []operation{
+		{Op: "test", Path: "/metadata/uid", Value: set.UID},
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: set.ResourceVersion},
 		{Op: "remove", Path: "/metadata/annotations/" + pointer},
 	}

@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"time"
+
 	v1 "lws-controller/api/v1"
 )
 
@@ -19,6 +21,9 @@ type Group struct {
 	Index int32
 	// Incarnation counts how often the group was built; 0 marks adopted pods.
 	Incarnation int64
+	// RecycledAt is the time of the recycle request that the group is made after;
+	// zero without one.
+	RecycledAt time.Time
 }
 
 // Size is the number of pods of the group, leader included; 1 when the template

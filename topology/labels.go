@@ -3,6 +3,7 @@ package topology
 import (
 	"maps"
 	"strconv"
+	"time"
 
 	v1 "lws-controller/api/v1"
 )
@@ -41,6 +42,9 @@ func (g *Group) podAnnotations(worker int32) map[string]string {
 	annotations := copyMap(g.podTemplate(worker).Annotations)
 	annotations[v1.AnnotationSize] = itoa(g.Size())
 	annotations[v1.AnnotationIncarnation] = strconv.FormatInt(g.Incarnation, 10)
+	if !g.RecycledAt.IsZero() {
+		annotations[v1.AnnotationRecycledAt] = g.RecycledAt.UTC().Format(time.RFC3339Nano)
+	}
 	g.inherit(annotations, v1.AnnotationExclusiveTopology)
 
 	if worker == 0 {

@@ -19,6 +19,13 @@ func budget(s *v1.LeaderWorkerSet) (unavailable, surge int32) {
 	r := replicas(s)
 	unavailable = 1
 	if c := s.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil {
+		c, steer := *c, steering(s)
+		if steer.MaxUnavailable != nil {
+			c.MaxUnavailable = *steer.MaxUnavailable
+		}
+		if steer.MaxSurge != nil {
+			c.MaxSurge = *steer.MaxSurge
+		}
 		u, _ := intstr.GetScaledValueFromIntOrPercent(&c.MaxUnavailable, int(r), false)
 		m, _ := intstr.GetScaledValueFromIntOrPercent(&c.MaxSurge, int(r), true)
 		unavailable, surge = int32(u), min(int32(m), r)
@@ -85,31 +92,35 @@ func (c *Checker) withOwnDoing(pods, now []*corev1.Pod, set types.UID) []*corev1
 // our doing.
 func S7(c *Checker, ch *Change) string {
 	_, after, started := startedEntries(ch)
-	if ch.Seen == nil || !slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Cause == v1.RecycleUpdate }) {
+	ours := func(e v1.RecyclingGroup) bool { return e.Cause == v1.RecycleUpdate || e.Cause == v1.RecycleRequested }
+	if ch.Seen == nil || !slices.ContainsFunc(started, ours) {
 		return ""
 	}
 	c.count("S7")
 	unavailable, _ := budget(ch.Seen.Set)
+	if unavailable == 0 && c.onlyWithoutStandIn(ch, started) {
+		unavailable = 1
+	}
 	floor := min(replicas(ch.Seen.Set), after.Status.EstablishedReplicas) - unavailable
 	judge := func(pods []*corev1.Pod) string {
-		available, taken := int32(0), []int32{}
+		remain, taken := int32(0), []int32{}
 		for index, mates := range groupsOf(pods, after.UID) {
 			going := slices.ContainsFunc(after.Status.Recycling, func(e v1.RecyclingGroup) bool {
 				return e.Index == index && e.Incarnation >= incarnation(mates[0])
 			})
 			switch {
-			case !whollyReady(mates):
+			case !available(ch, mates):
 			case !going:
-				available++
+				remain++
 			case c.failed(after.UID, index, incarnation(mates[0])):
 				// It is recreated anyway, and may come back updated.
-			case slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Index == index && e.Cause == v1.RecycleUpdate }):
+			case slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Index == index && ours(e) }):
 				taken = append(taken, index)
 			}
 		}
-		if len(taken) > 0 && available < floor {
+		if len(taken) > 0 && remain < floor {
 			slices.Sort(taken)
-			return fmt.Sprintf("groups %v, which were available, are taken down for an update: %d remain available, the floor is %d", taken, available, floor)
+			return fmt.Sprintf("groups %v, which were available, are taken down for an update: %d remain available, the floor is %d", taken, remain, floor)
 		}
 		return ""
 	}
@@ -154,6 +165,9 @@ func S8(c *Checker, ch *Change) string {
 // S9: a group that failed is built again at the revision that its teardown
 // recorded, which is the one it had.
 func S9(c *Checker, ch *Change) string {
+	if message := c.s9Paused(ch); message != "" {
+		return message
+	}
 	p, at, ok := createdPod(ch)
 	if !ok {
 		return ""

@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,8 @@ type facts struct {
 	recreated map[int64]bool
 	// made are the incarnations of which the controller created a pod.
 	made map[int64]bool
+	// recycledAt is the mark that the leader of an incarnation has.
+	recycledAt map[int64]time.Time
 	// revision is that of the newest pod, incarnation its own.
 	revision    string
 	incarnation int64
@@ -32,7 +35,7 @@ type facts struct {
 
 func newFacts() *facts {
 	return &facts{leaders: map[int64]bool{}, readyLeaders: map[int64]bool{}, ready: map[int64]bool{},
-		failures: map[int64]bool{}, recreated: map[int64]bool{}, made: map[int64]bool{}}
+		failures: map[int64]bool{}, recreated: map[int64]bool{}, made: map[int64]bool{}, recycledAt: map[int64]time.Time{}}
 }
 
 // group returns the facts of a group of the set with this UID.
@@ -65,6 +68,7 @@ func (c *Checker) learn(ch *Change) {
 	}
 	if at.worker == 0 && ch.After != nil {
 		f.leaders[n] = true
+		f.recycledAt[n] = recycledAt(pod)
 		f.readyLeaders[n] = f.readyLeaders[n] || isReady(pod) || groupReady(pod) != nil
 	}
 	if ch.Before != nil && owner(ch.Before) == "" {

@@ -18,6 +18,9 @@ func S11(c *Checker, ch *Change) string {
 	if message := c.recordedFirst(ch); message != "" {
 		return message
 	}
+	if message := c.s11Requested(ch); message != "" {
+		return message
+	}
 	_, after, started := startedEntries(ch)
 	for _, e := range started {
 		if e.Cause != v1.RecycleFailure {

@@ -78,6 +78,7 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 	stuck := bad(&update.Content)
 	groups := groupsOf(c.podsNow(), s.UID)
 	waits := c.waits(s, update, groups)
+	first, paused := partition(s), steering(s).Paused
 	ready, updated, stuckGroups := int32(0), int32(0), false
 	for index := range replicas(s) {
 		mates := groups[index]
@@ -97,13 +98,13 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 			if len(mates) == size(mates) {
 				updated++
 			}
-		} else if index >= partition(s) && !stuck && len(waits) == 0 {
+		} else if index >= first && !stuck && !paused && len(waits) == 0 {
 			add("L1", "group %d of %s has revision %s, not %s", index, s.Name, revisionOf(mates[0]), update.Key)
 		}
 	}
 	_, surge := budget(s)
 	for index := range groups {
-		if index >= replicas(s)+surge || index >= replicas(s) && !stuck && len(waits) == 0 {
+		if index >= replicas(s)+surge || index >= replicas(s) && !stuck && !paused && len(waits) == 0 {
 			add("L1", "group %d of %s is left over", index, s.Name)
 		}
 	}
@@ -113,7 +114,16 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 		c.recount(s, ready, updated, add)
 		c.restingStatus(s, add)
 	}
+	if stuck || paused {
+		// Groups that would be surge are not made, but wanted.
+		for index := range surge {
+			waits[replicas(s)+index] = "is withheld"
+		}
+	}
 	c.restingServices(s, groups, waits, add)
+	if !stuck && !stuckGroups {
+		c.restingSteering(s, groups, add)
+	}
 }
 
 // isBad says that the pods of a group have a revision that can never be Ready.
@@ -151,7 +161,7 @@ func (c *Checker) restingStatus(s *v1.LeaderWorkerSet, add adder) {
 	if !meta.IsStatusConditionTrue(s.Status.Conditions, v1.ConditionAvailable) {
 		add("S17", "set %s has come to rest and is not Available: %+v", s.Name, s.Status.Conditions)
 	}
-	for _, kind := range []string{v1.ConditionProgressing, v1.ConditionUpdateInProgress, v1.ConditionDegraded, v1.ConditionReconciling} {
+	for _, kind := range []string{v1.ConditionProgressing, v1.ConditionUpdateInProgress, v1.ConditionDegraded, v1.ConditionReconciling, v1.ConditionStalled} {
 		if meta.IsStatusConditionTrue(s.Status.Conditions, kind) {
 			add("S17", "set %s has come to rest and is %s", s.Name, kind)
 		}
@@ -159,7 +169,7 @@ func (c *Checker) restingStatus(s *v1.LeaderWorkerSet, add adder) {
 }
 
 // restingServices checks that each group has the Service its pods name, and that
-// none is left, except for groups that wait for names.
+// none is left, except for groups that wait for names or are withheld.
 func (c *Checker) restingServices(s *v1.LeaderWorkerSet, groups map[int32][]*corev1.Pod, waits map[int32]string, add adder) {
 	need, awaited := map[string]bool{}, map[string]bool{}
 	for index := range waits {
@@ -197,7 +207,11 @@ func subdomain(r *revision.Revision) v1.SubdomainPolicy {
 func (c *Checker) updateRevision(s *v1.LeaderWorkerSet) *revision.Revision {
 	objects := c.ownedRevisions(s)
 	history, _ := revision.NewHistory(objects)
-	return history.Find(revision.FromSet(s))
+	at := history.RestartedAt()
+	if asked := steering(s).RestartedAt; asked.After(at) {
+		at = asked
+	}
+	return history.Find(revision.FromSet(s).Restarted(at))
 }
 
 func (c *Checker) ownedRevisions(s *v1.LeaderWorkerSet) []*appsv1.ControllerRevision {

@@ -231,9 +231,3 @@ func replicas(s *v1.LeaderWorkerSet) int32 {
 	return *s.Spec.Replicas
 }
 
-func partition(s *v1.LeaderWorkerSet) int32 {
-	if c := s.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil && c.Partition != nil {
-		return *c.Partition
-	}
-	return 0
-}

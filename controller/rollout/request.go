@@ -20,7 +20,8 @@ func (p *planner) asked(v *group.View) bool {
 // recreate takes down the groups that somebody wants recreated, each to come back
 // at its own revision, within the budget of an update: groups that are not available
 // as long as there is room, then available ones, from the highest index down, as
-// many at once as the floor allows.
+// many at once as the floor allows. Surge stands in for those at or above the
+// partition.
 func (p *planner) recreate() {
 	if len(p.Recycle.Groups) == 0 {
 		return
@@ -42,11 +43,21 @@ func (p *planner) recreate() {
 		}
 	}
 	for _, v := range serving {
-		if p.at.available-1 < p.at.floor {
-			break
+		if p.at.available-1 < p.requestFloor(v) {
+			continue
 		}
 		p.begin(v, v1.RecycleRequested, v.Revision, nil)
 	}
+}
+
+// requestFloor is the least number of available groups that taking down a group by
+// request may leave. Where a budget of 0 relies on surge and none can stand in, since
+// that would be of a revision which the group must not get, it is one at a time.
+func (p *planner) requestFloor(v *group.View) int32 {
+	if p.Budget.Unavailable == 0 && (v.Index < p.Partition || p.Paused) {
+		return p.at.floor - 1
+	}
+	return p.at.floor
 }
 
 // recycledAt is the mark of pods that are made after a request that names their

@@ -108,10 +108,11 @@ func (p *planner) survey() {
 // once and without budget, since nothing is lost; then those that are merely not
 // available, as long as there is room; then available ones from the highest index
 // down, as many at once as the floor allows. While the revision is unproven, all
-// of them need room: a bad revision never gets more than the budget.
+// of them need room: a bad revision never gets more than the budget. While paused no
+// group moves, nor while those on their way are stalled.
 func (p *planner) update() {
 	at := &p.at
-	if p.Paused {
+	if p.Paused || p.Stalled && at.onTheWay > 0 {
 		return
 	}
 	var idle, serving []*group.View
@@ -180,20 +181,26 @@ func (p *planner) surgeNeeded() int32 {
 
 // available says that the group has been Ready for long enough.
 func (p *planner) available(v *group.View) bool {
-	if !ready(v) {
-		return false
+	from, known := AvailableFrom(v, p.MinReady)
+	if known && p.Now.Before(from) {
+		p.wake(from)
 	}
-	if p.MinReady == 0 {
-		return true
+	return known && !p.Now.Before(from)
+}
+
+// AvailableFrom is when a group has been Ready for long enough to be available, if
+// that is known: it is Ready, and where it must have been so for a while, its leader
+// says since when.
+func AvailableFrom(v *group.View, minReady time.Duration) (from time.Time, known bool) {
+	switch {
+	case !ready(v):
+		return time.Time{}, false
+	case minReady == 0:
+		return time.Time{}, true
+	case v.Leader.GroupReady == nil || !v.Leader.GroupReady.True:
+		return time.Time{}, false
 	}
-	if known := v.Leader.GroupReady; known != nil && known.True {
-		since := known.Since.Add(p.MinReady)
-		if !p.Now.Before(since) {
-			return true
-		}
-		p.wake(since)
-	}
-	return false
+	return v.Leader.GroupReady.Since.Add(minReady), true
 }
 
 // counts says that the group, once available, is one of those that the floor is

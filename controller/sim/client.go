@@ -96,7 +96,7 @@ func (a api) PatchSet(_ context.Context, key types.NamespacedName, patch []byte)
 			return nil, apierrors.NewInvalid(v1.GroupVersionKind.GroupKind(), key.Name, nil)
 		}
 		r := a.by()
-		r.version = patched.ResourceVersion
+		r.uid, r.version = patched.UID, patched.ResourceVersion
 		return update(s, s.sets, key, r, func(o *v1.LeaderWorkerSet) error {
 			if !equality.Semantic.DeepEqual(o.Spec, patched.Spec) {
 				o.Generation++

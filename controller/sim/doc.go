@@ -29,6 +29,7 @@
 //	names.go       two sets whose names meet
 //	actors.go      which of these a run has
 //	user.go        the user and a monkey
+//	steer.go       annotations that steer a rollout
 //	world.go       all of them together, the clock and the checker
 //	script.go      worlds without chance, in which things happen as they are told to
 //	run.go         a random run

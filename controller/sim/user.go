@@ -132,6 +132,7 @@ var changes = []struct {
 	{"restart policy", func(w *World) {
 		w.Edit("restart policy", restartPolicy([]v1.RestartPolicyType{v1.RecreateGroupOnPodRestart, v1.RecreateGroupAfterStart, v1.NoneRestartPolicy}[w.rng.IntN(3)]))
 	}},
+	{"steer", func(w *World) { w.drawSteering() }},
 	{"delete", func(w *World) {
 		w.DeleteSet([]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}[w.rng.IntN(3)])
 	}},
