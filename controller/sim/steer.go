@@ -13,7 +13,7 @@ import (
 // makes no new generation.
 func (w *World) Annotate(key, value string) {
 	w.note("user annotates: %s=%s", key, value)
-	_, _ = update(w.server, w.server.sets, theKey, request{by: invariant.User}, func(s *v1.LeaderWorkerSet) error {
+	_, _ = update(w.server, w.server.sets, w.at, request{by: invariant.User}, func(s *v1.LeaderWorkerSet) error {
 		annotate(key, value)(s)
 		return nil
 	})
@@ -57,7 +57,7 @@ func (w *World) drawSteering() {
 	}
 	d := draws[w.rng.IntN(len(draws))]
 	value := ""
-	if s := w.server.sets.items[theKey]; s.Annotations[d.key] == "" || w.rng.IntN(3) == 0 {
+	if s := w.server.sets.items[w.at]; s.Annotations[d.key] == "" || w.rng.IntN(3) == 0 {
 		value = d.value()
 	}
 	w.covered["steer "+strings.TrimPrefix(d.key, "rollout.leaderworkerset.x-k8s.io/")]++
