@@ -25,7 +25,7 @@ func (c *Checker) waits(s *v1.LeaderWorkerSet, update *revision.Revision, groups
 	}
 	end := replicas(s)
 	for index, mates := range groups {
-		if index >= partition(s) && revisionOf(mates[0]) != update.Key {
+		if index >= partition(s) && revisionOf(mates[0]) != update.Key && !steering(s).Paused {
 			_, surge := budget(s)
 			end = replicas(s) + surge
 		}

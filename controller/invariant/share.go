@@ -29,18 +29,17 @@ func (c *Checker) Share(key types.NamespacedName, ill map[int32]bool, complains 
 		return c.violations[before:]
 	}
 	unavailable, surge := budget(s)
-	updates := len(ill) < int(unavailable+surge)
-	groups, partition := groupsOf(c.podsNow(), s.UID), int32(0)
-	if cfg := s.Spec.RolloutStrategy.RollingUpdateConfiguration; cfg != nil && cfg.Partition != nil {
-		partition = *cfg.Partition
-	}
+	// A pause holds updates back, and so does a deadline that has passed.
+	steer, first := steering(s), partition(s)
+	updates := len(ill) < int(unavailable+surge) && !steer.Paused && steer.ProgressDeadline == 0
+	groups := groupsOf(c.podsNow(), s.UID)
 	for index := range replicas(s) {
 		mates := groups[index]
 		switch {
 		case ill[index]:
 		case !whollyReady(mates):
 			add("L2", "group %d of %s is not Ready, where only others are ill: %s", index, s.Name, describe(mates))
-		case updates && index >= partition && revisionOf(mates[0]) != update.Key:
+		case updates && index >= first && revisionOf(mates[0]) != update.Key:
 			add("L2", "group %d of %s keeps revision %s, where %d groups are ill and %d may be", index, s.Name, revisionOf(mates[0]), len(ill), unavailable+surge-1)
 		}
 	}

@@ -230,4 +230,3 @@ func replicas(s *v1.LeaderWorkerSet) int32 {
 	}
 	return *s.Spec.Replicas
 }
-

@@ -202,7 +202,11 @@ func (w *World) sicken() {
 	s = w.server.sets.items[theKey]
 	complains := false
 	for _, a := range w.ill {
-		complains = complains || a.complains() && w.server.pods.items[types.NamespacedName{Namespace: s.Namespace, Name: a.pod}] == nil
+		index, _, _ := topology.ParsePodName(s.Name, a.pod)
+		leader := w.server.pods.items[types.NamespacedName{Namespace: s.Namespace, Name: topology.LeaderName(s.Name, index)}]
+		missing := w.server.pods.items[types.NamespacedName{Namespace: s.Namespace, Name: a.pod}] == nil
+		// While the leader goes, the group's pods are not tried.
+		complains = complains || a.complains() && missing && (leader == nil || leader.DeletionTimestamp == nil)
 	}
 	for _, v := range w.checker.Share(theKey, w.illGroups(s), complains) {
 		w.breach(v)
