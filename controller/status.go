@@ -145,10 +145,13 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, stalled bool,
 	})
 }
 
-// holdUp says which group holds the set up, and why: the first one of the update
-// revision that is not Ready, else the first that is not. It says no time, so that
-// the same trouble keeps the same words.
+// holdUp says which group holds the set up, and why: one that cannot be made, else the
+// first one of the update revision that is not Ready, else the first that is not. It
+// says no time, so that the same trouble keeps the same words.
 func (m *memory) holdUp(s *v1.LeaderWorkerSetStatus) string {
+	if _, message := m.trouble(s); message != "" {
+		return message
+	}
 	var first *group.View
 	for _, t := range m.groups {
 		v := &t.view
@@ -159,15 +162,9 @@ func (m *memory) holdUp(s *v1.LeaderWorkerSetStatus) string {
 	}
 	switch {
 	case first == nil:
-		if _, message := m.trouble(s); message != "" {
-			return message
-		}
 		return "no group may be taken down within the budget"
 	case first.Failure != nil:
 		return fmt.Sprintf("group %d: %s", first.Index, first.Failure.Message)
-	}
-	if h, held := m.held[first.Index]; held {
-		return fmt.Sprintf("group %d: %s", first.Index, h.message)
 	}
 	return fmt.Sprintf("group %d waits for %s", first.Index, m.waitingFor(first))
 }
