@@ -67,8 +67,8 @@ func rights(t *testing.T, e *harness.Env) {
 	}
 }
 
-// life is everything that happens to sets: creation, scaling, failure, update,
-// names that others hold, pods and services that lose their labels or owners.
+// life is everything that happens to sets: creation, scaling, failure, update and
+// its undoing, names that others hold, pods and services that lose their labels or owners.
 func life(t *testing.T, e *harness.Env) {
 	ns := e.Namespace(t)
 	web := e.Create(t, harness.NewSet(ns, "web", harness.Replicas(2), harness.Size(2), harness.UniquePerReplica, harness.LeaderReady))
@@ -78,16 +78,17 @@ func life(t *testing.T, e *harness.Env) {
 	e.Scale(t, web, 1)
 	e.WaitAvailable(t, web)
 	recreate(t, e, web)
-	image := func(image string) {
-		e.Update(t, web, func(s *harness.Set) { s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image = image })
-		harness.WaitFor(t, "the update", harness.DefaultTimeout, func() (bool, string) {
-			s := e.Get(t, web)
-			return s.Status.ObservedGeneration == s.Generation && s.Status.UpdatedReplicas == 1 && s.Status.ReadyReplicas == 1, e.Describe(t, s)
-		})
-	}
-	first := web.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image
-	image("example.com/worker:2")
-	image(first) // an old revision becomes the newest again
+	updated(t, e, web, func(s *harness.Set) {
+		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image = "example.com/worker:2"
+	})
+	// An old revision becomes the newest again, and the other one is not kept.
+	updated(t, e, web, func(s *harness.Set) {
+		s.Annotations = map[string]string{lwsv1.AnnotationUndo: "previous", lwsv1.AnnotationHistoryLimit: "0"}
+	})
+	harness.WaitFor(t, "the revision to go", harness.DefaultTimeout, func() (bool, string) {
+		list, err := e.Kube.AppsV1().ControllerRevisions(ns).List(t.Context(), metav1.ListOptions{LabelSelector: lwsv1.LabelName + "=web"})
+		return err == nil && len(list.Items) == 1, fmt.Sprint(len(list.Items), " revisions ", err)
+	})
 	heldNames(t, e, ns)
 	orphaned(t, e, ns)
 	unlabelled(t, e, ns)
@@ -100,6 +101,19 @@ func life(t *testing.T, e *harness.Env) {
 	harness.WaitFor(t, "everything to go", harness.DefaultTimeout, func() (bool, string) {
 		list, err := e.Kube.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{LabelSelector: lwsv1.LabelName})
 		return err == nil && len(list.Items) == 0, fmt.Sprint(len(list.Items), " pods ", err)
+	})
+}
+
+// updated changes the set of one group, and waits until that has a new revision and
+// is Ready.
+func updated(t *testing.T, e *harness.Env, set *harness.Set, change func(*harness.Set)) {
+	t.Helper()
+	before := e.Get(t, set).Status.UpdateRevision
+	e.Update(t, set, change)
+	harness.WaitFor(t, "the update", harness.DefaultTimeout, func() (bool, string) {
+		s := e.Get(t, set)
+		return s.Status.UpdateRevision != before && s.Status.ObservedGeneration == s.Generation &&
+			s.Status.UpdatedReplicas == 1 && s.Status.ReadyReplicas == 1, e.Describe(t, s)
 	})
 }
 
