@@ -44,6 +44,10 @@ func (c *Checker) inTheWay(s *v1.LeaderWorkerSet, update *revision.Revision, ind
 	n, service := int(sizeAt(update)), topology.ServiceName(s.Name, index, subdomain(update))
 	if len(mates) > 0 {
 		n, service = size(mates), mates[0].Spec.Subdomain
+		leader := c.pods[types.NamespacedName{Namespace: s.Namespace, Name: topology.LeaderName(s.Name, index)}]
+		if s.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy && leader != nil && !isReady(leader) && groupReady(leader) == nil {
+			n = 1 // the workers' turn has not come
+		}
 	}
 	for worker := range int32(n) {
 		name := topology.PodName(s.Name, index, worker)
@@ -62,6 +66,17 @@ func (c *Checker) inTheWay(s *v1.LeaderWorkerSet, update *revision.Revision, ind
 func (c *Checker) serviceTaken(s *v1.LeaderWorkerSet, name string) bool {
 	service := c.services[types.NamespacedName{Namespace: s.Namespace, Name: name}]
 	return service != nil && owner(service) != s.UID
+}
+
+// serviceLost says that something else holds the name of a Service which Ready groups
+// name: they go on, and the set says that it is Degraded.
+func (c *Checker) serviceLost(s *v1.LeaderWorkerSet, groups map[int32][]*corev1.Pod) bool {
+	for _, mates := range groups {
+		if c.serviceTaken(s, mates[0].Spec.Subdomain) {
+			return true
+		}
+	}
+	return false
 }
 
 func sizeAt(r *revision.Revision) int32 {

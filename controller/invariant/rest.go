@@ -112,7 +112,9 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 		c.restingBlocked(s, waits, add)
 	} else if !stuck && !stuckGroups {
 		c.recount(s, ready, updated, add)
-		c.restingStatus(s, add)
+		if !c.serviceLost(s, groups) {
+			c.restingStatus(s, add)
+		}
 	}
 	if stuck || paused {
 		// Groups that would be surge are not made, but wanted.
@@ -185,7 +187,7 @@ func (c *Checker) restingServices(s *v1.LeaderWorkerSet, groups map[int32][]*cor
 	}
 	for name := range need {
 		service := c.services[types.NamespacedName{Namespace: s.Namespace, Name: name}]
-		if taken := len(waits) > 0 && c.serviceTaken(s, name); !taken && (service == nil || owner(service) != s.UID) {
+		if !c.serviceTaken(s, name) && (service == nil || owner(service) != s.UID) {
 			add("L1", "service %s of %s is missing", name, s.Name)
 		}
 	}

@@ -52,7 +52,8 @@ func S14(c *Checker, ch *Change) string {
 		return ""
 	}
 	key := before.Labels[v1.LabelRevision]
-	for _, p := range c.podsNow() {
+	// A pod without the set's label is none of its groups' any more.
+	for _, p := range labelled(c.podsNow()) {
 		if owner(p) == owner(before) && revisionOf(p) == key {
 			return fmt.Sprintf("revision %s deleted, at which pod %s is", before.Name, p.Name)
 		}

@@ -186,7 +186,8 @@ func (w *World) sicken() {
 	}
 	for range 1 + w.rng.IntN(2) {
 		pod := topology.PodName(s.Name, w.rng.Int32N(*s.Spec.Replicas), w.rng.Int32N(*s.Spec.LeaderWorkerTemplate.Size))
-		if key := (types.NamespacedName{Namespace: s.Namespace, Name: pod}); w.server.pods.items[key] != nil {
+		index, _, _ := topology.ParsePodName(s.Name, pod)
+		if key := (types.NamespacedName{Namespace: s.Namespace, Name: pod}); w.server.pods.items[key] != nil && !w.illGroups(s)[index] {
 			w.fallIll(s, ailment{ailments[w.rng.IntN(len(ailments))], pod})
 		}
 	}
@@ -205,8 +206,10 @@ func (w *World) sicken() {
 		index, _, _ := topology.ParsePodName(s.Name, a.pod)
 		leader := w.server.pods.items[types.NamespacedName{Namespace: s.Namespace, Name: topology.LeaderName(s.Name, index)}]
 		missing := w.server.pods.items[types.NamespacedName{Namespace: s.Namespace, Name: a.pod}] == nil
-		// While the leader goes, the group's pods are not tried.
-		complains = complains || a.complains() && missing && (leader == nil || leader.DeletionTimestamp == nil)
+		// While the leader goes, or is not Ready and has to be, the group's pods are
+		// not tried.
+		tried := leader == nil || leader.DeletionTimestamp == nil && (ready(leader) || s.Spec.StartupPolicy == v1.LeaderCreatedStartupPolicy)
+		complains = complains || a.complains() && missing && tried
 	}
 	for _, v := range w.checker.Share(theKey, w.illGroups(s), complains) {
 		w.breach(v)
@@ -226,7 +229,7 @@ func (w *World) mayNotLoop(s *v1.LeaderWorkerSet) {
 	size, writes := int(*s.Spec.LeaderWorkerTemplate.Size), w.writes
 	requests := w.live(time.Hour)
 	writes = w.writes - writes
-	n := len(w.illGroups(s))
+	n := max(len(w.illGroups(s)), len(w.ill))
 	mayRequest, mayWrite := n*triesPerHour*(size+3), 0
 	for _, a := range w.ill {
 		if a.kind == crashLoop {
