@@ -95,12 +95,8 @@ var steers = map[string]struct {
 		return ok
 	}},
 	v1.AnnotationUndo: {"previous or the number of a revision, like 3", func(s *Steering, value string) bool {
-		number, err := strconv.ParseUint(value, 10, 63)
-		if value != UndoPrevious && (err != nil || number == 0 || value[0] == '0') {
-			return false
-		}
 		s.Undo = value
-		return true
+		return undoForm.MatchString(value)
 	}},
 	v1.AnnotationRecycle: {"group indexes and a time in RFC 3339, like 3,5-7@2026-12-01T10:00:00Z", func(s *Steering, value string) (ok bool) {
 		s.Recycle, ok = readRecycle(value)
@@ -139,11 +135,11 @@ const wantGroups = "a number of groups or a percentage up to 100%, like 2 or 25%
 func readGroups(field func(*Steering) **intstr.IntOrString) func(*Steering, string) bool {
 	return func(s *Steering, value string) bool {
 		digits, percent := strings.CutSuffix(value, "%")
-		n, ok := readNumber(digits)
-		if !ok || percent && n > 100 {
+		n, err := strconv.ParseUint(digits, 10, 31)
+		if err != nil || !groupsForm.MatchString(value) {
 			return false
 		}
-		v := intstr.FromInt32(n)
+		v := intstr.FromInt32(int32(n))
 		if percent {
 			v = intstr.FromString(fmt.Sprintf("%d%%", n))
 		}
@@ -160,8 +156,11 @@ func readNumber(value string) (int32, bool) {
 
 // The forms are those of the admission policy: Go alone reads more.
 var (
-	durationForm = regexp.MustCompile(`^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m|h)){1,3}$`)
-	timeForm     = regexp.MustCompile(`^[0-9-]{10}T[0-9:]{8}([.][0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`)
+	groupsForm   = regexp.MustCompile(`^([0-9]{1,9}|0*(100|[1-9]?[0-9])%)$`)
+	durationForm = regexp.MustCompile(`^([0-9]{1,6}([.][0-9]{1,9})?(ms|s|m)|[0-9]{1,5}([.][0-9]{1,9})?h){1,3}$`)
+	timeForm     = regexp.MustCompile(`^[0-9-]{10}T[0-9:]{8}([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+	undoForm     = regexp.MustCompile(`^(previous|[1-9][0-9]{0,17})$`)
+	indexesForm  = regexp.MustCompile(`^[0-9]{1,7}(-[0-9]{1,7})?$`)
 )
 
 func readDuration(value string) (time.Duration, bool) {
@@ -186,9 +185,9 @@ func readRecycle(value string) (RecycleRequest, bool) {
 		if !isRange {
 			last = first
 		}
-		from, fromOK := readNumber(first)
-		to, toOK := readNumber(last)
-		if !fromOK || !toOK || from > to {
+		from, _ := readNumber(first)
+		to, _ := readNumber(last)
+		if !indexesForm.MatchString(part) || from > to {
 			return r, false
 		}
 		r.Groups = append(r.Groups, IndexRange{from, to})
