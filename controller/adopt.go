@@ -173,17 +173,7 @@ func (c *Controller) services(m *memory, now time.Time) map[string]rollout.Servi
 		}
 	}
 	add := func(s *corev1.Service) {
-		owner := metav1.GetControllerOfNoCopy(s)
-		ours := metav1.IsControlledBy(s, m.set)
-		switch {
-		case s.DeletionTimestamp != nil, !ours && owner != nil && owner.Kind == v1.Kind && owner.Name == m.key.Name:
-			// Also that of a set of the same name which is gone.
-			out[s.Name] = rollout.Service{Unusable: "is being deleted", Leaving: true}
-		case !ours:
-			out[s.Name] = rollout.Service{Unusable: rollout.NotOurs}
-		default:
-			out[s.Name] = rollout.Service{}
-		}
+		out[s.Name] = ServiceSeen(m.set, s)
 	}
 	for _, s := range c.Cache.Services(m.key) {
 		add(s)
@@ -196,6 +186,21 @@ func (c *Controller) services(m *memory, now time.Time) map[string]rollout.Servi
 		add(s)
 	}
 	return out
+}
+
+// ServiceSeen is a Service that exists as the planner of the set sees it.
+func ServiceSeen(set *v1.LeaderWorkerSet, s *corev1.Service) rollout.Service {
+	owner := metav1.GetControllerOfNoCopy(s)
+	ours := metav1.IsControlledBy(s, set)
+	switch {
+	case s.DeletionTimestamp != nil, !ours && owner != nil && owner.Kind == v1.Kind && owner.Name == set.Name:
+		// Also that of a set of the same name which is gone.
+		return rollout.Service{Unusable: "is being deleted", Leaving: true}
+	case !ours:
+		return rollout.Service{Unusable: rollout.NotOurs}
+	default:
+		return rollout.Service{}
+	}
 }
 
 // mustJSON is for values that always can be encoded.

@@ -8,55 +8,125 @@ import (
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
+	"lws-controller/revision"
 	"lws-controller/topology"
 )
 
-func (m *memory) replicas() int32 {
-	if m.set.Spec.Replicas == nil {
+// Known is what is known of a set at one moment, in the form that plans are made from.
+type Known struct {
+	// Set is the set as it is stored, Steering what its annotations ask for.
+	Set      *v1.LeaderWorkerSet
+	Steering rollout.Steering
+	// History are its revisions; Update and Current the keys of that of the present
+	// spec and of that at which the last rollout ended.
+	History         *revision.History
+	Update, Current string
+	// Groups are those of which anything is known, by ascending index.
+	Groups []group.View
+	// Services are those that exist or whose names are taken.
+	Services map[string]rollout.Service
+}
+
+// Input is what the planner gets to know at the given time.
+func (k *Known) Input(now time.Time) rollout.Input {
+	r := rolling(k.Set, &k.Steering)
+	in := rollout.Input{
+		Now:       now,
+		Replicas:  replicasOf(k.Set),
+		Partition: *r.Partition,
+		Budget:    rollout.NewBudget(replicasOf(k.Set), r.MaxUnavailable, r.MaxSurge),
+		MinReady:  k.Steering.MinReady,
+		Paused:    k.Steering.Paused,
+		Recycle:   k.Steering.Recycle,
+
+		ProgressDeadline: k.Steering.ProgressDeadline,
+		ProgressingSince: progressingSince(&k.Set.Status),
+
+		Established:   k.Set.Status.EstablishedReplicas,
+		LeaderFirst:   k.Set.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy,
+		Current:       k.Current,
+		Update:        k.Update,
+		Templates:     map[string]rollout.Template{},
+		Groups:        k.Groups,
+		Recycling:     k.Set.Status.Recycling,
+		Restarts:      k.Set.Status.GroupRestarts,
+		Services:      k.Services,
+		SharedService: topology.ServiceName(k.Set.Name, 0, v1.SubdomainShared),
+		GroupService: func(index int32) string {
+			return topology.ServiceName(k.Set.Name, index, v1.SubdomainUniquePerReplica)
+		},
+		Held:       map[int32]time.Time{},
+		MaxWrites:  syncWrites,
+		MaxEntries: maxEntries,
+	}
+	for _, r := range k.History.Revisions() {
+		g := GroupOf(k.Set, r, 0, 0)
+		in.Templates[r.Key] = rollout.Template{Size: g.Size(), RestartPolicy: r.Template.RestartPolicy, Subdomain: g.SubdomainPolicy()}
+	}
+	return in
+}
+
+// GroupOf builds objects for a group at a revision.
+func GroupOf(set *v1.LeaderWorkerSet, r *revision.Revision, index int32, incarnation int64) *topology.Group {
+	return &topology.Group{Set: set, Template: &r.Template, Network: &r.Network, Revision: r.Key, Index: index, Incarnation: incarnation}
+}
+
+func replicasOf(set *v1.LeaderWorkerSet) int32 {
+	if set.Spec.Replicas == nil {
 		return 1
 	}
-	return *m.set.Spec.Replicas
+	return *set.Spec.Replicas
 }
 
 // rolling is the spec of the rollout, with what annotations say instead.
-func (m *memory) rolling() v1.RollingUpdateConfiguration {
+func rolling(set *v1.LeaderWorkerSet, steering *rollout.Steering) v1.RollingUpdateConfiguration {
 	zero := int32(0)
 	out := v1.RollingUpdateConfiguration{Partition: &zero, MaxUnavailable: intstr.FromInt32(1)}
-	if c := m.set.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil {
+	if c := set.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil {
 		out = *c
 		if c.Partition == nil {
 			out.Partition = &zero
 		}
 	}
-	if p := m.steering.Partition; p != nil {
-		n, err := intstr.GetScaledValueFromIntOrPercent(p, int(m.replicas()), true)
+	if p := steering.Partition; p != nil {
+		n, err := intstr.GetScaledValueFromIntOrPercent(p, int(replicasOf(set)), true)
 		if at := int32(n); err == nil {
 			out.Partition = &at
 		}
 	}
-	if u := m.steering.MaxUnavailable; u != nil {
+	if u := steering.MaxUnavailable; u != nil {
 		out.MaxUnavailable = *u
 	}
-	if s := m.steering.MaxSurge; s != nil {
+	if s := steering.MaxSurge; s != nil {
 		out.MaxSurge = *s
 	}
 	return out
 }
 
-func (m *memory) partition() int32 { return *m.rolling().Partition }
-
-func (m *memory) budget() rollout.Budget {
-	r := m.rolling()
-	return rollout.NewBudget(m.replicas(), r.MaxUnavailable, r.MaxSurge)
-}
-
 // progressingSince is when the set was last seen to set out, zero if it is not on
 // its way.
-func (m *memory) progressingSince() time.Time {
-	if c := isTrue(&m.set.Status, v1.ConditionProgressing); c != nil {
+func progressingSince(s *v1.LeaderWorkerSetStatus) time.Time {
+	if c := isTrue(s, v1.ConditionProgressing); c != nil {
 		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
+}
+
+// known is what the planner needs of the memory.
+func (m *memory) known() *Known {
+	k := &Known{Set: m.set, Steering: m.steering, History: m.history, Update: m.update, Current: m.current,
+		Groups: make([]group.View, 0, len(m.groups))}
+	for _, t := range m.groups {
+		k.Groups = append(k.Groups, t.view)
+	}
+	return k
+}
+
+func (m *memory) replicas() int32 { return replicasOf(m.set) }
+
+func (m *memory) budget() rollout.Budget {
+	r := rolling(m.set, &m.steering)
+	return rollout.NewBudget(m.replicas(), r.MaxUnavailable, r.MaxSurge)
 }
 
 // entries are the teardowns on record, by group.
@@ -78,44 +148,11 @@ func (m *memory) sizes() map[string]int32 {
 
 // input is what the planner gets to know.
 func (c *Controller) input(m *memory, now time.Time) rollout.Input {
-	in := rollout.Input{
-		Now:       now,
-		Replicas:  m.replicas(),
-		Partition: m.partition(),
-		Budget:    m.budget(),
-		MinReady:  m.steering.MinReady,
-		Paused:    m.steering.Paused,
-		Recycle:   m.steering.Recycle,
-
-		ProgressDeadline: m.steering.ProgressDeadline,
-		ProgressingSince: m.progressingSince(),
-
-		Established:   m.set.Status.EstablishedReplicas,
-		LeaderFirst:   m.set.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy,
-		Current:       m.current,
-		Update:        m.update,
-		Templates:     map[string]rollout.Template{},
-		Groups:        make([]group.View, 0, len(m.groups)),
-		Recycling:     m.set.Status.Recycling,
-		Restarts:      m.set.Status.GroupRestarts,
-		Services:      c.services(m, now),
-		SharedService: topology.ServiceName(m.key.Name, 0, v1.SubdomainShared),
-		GroupService: func(index int32) string {
-			return topology.ServiceName(m.key.Name, index, v1.SubdomainUniquePerReplica)
-		},
-		Held:       map[int32]time.Time{},
-		MaxWrites:  syncWrites,
-		MaxEntries: maxEntries,
-	}
+	k := m.known()
+	k.Services = c.services(m, now)
+	in := k.Input(now)
 	if now.Before(m.outdatedCRDUntil) {
 		in.MaxEntries = 0
-	}
-	for _, r := range m.history.Revisions() {
-		g := m.groupOf(r, 0, 0)
-		in.Templates[r.Key] = rollout.Template{Size: g.Size(), RestartPolicy: r.Template.RestartPolicy, Subdomain: g.SubdomainPolicy()}
-	}
-	for _, t := range m.groups {
-		in.Groups = append(in.Groups, t.view)
 	}
 	for index, h := range m.held {
 		in.Held[index] = h.until

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,10 +29,7 @@ func (c *Controller) settleRevisions(ctx context.Context, m *memory) error {
 		}
 		m.historyVersions = versions
 	}
-	m.current = m.set.Status.CurrentRevision
-	if m.current == "" || m.history.ByKey(m.current) == nil {
-		m.current = m.update
-	}
+	m.current = m.history.Current(m.set, m.update)
 	return nil
 }
 
@@ -64,7 +60,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 	for _, problem := range problems {
 		c.warn(m, "revision", "InvalidRevision", "ReadRevision", "Cannot read a stored revision: %v", problem)
 	}
-	content, changed := m.content(history), false
+	content, changed := history.Wanted(m.set, m.steering.RestartedAt), false
 	stored := func(r *revision.Revision, err error) error {
 		if err != nil {
 			return err
@@ -82,7 +78,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 		}
 		objects, changed = listed, true
 		history, _ = revision.NewHistory(objects)
-		content = m.content(history)
+		content = history.Wanted(m.set, m.steering.RestartedAt)
 	}
 	live := c.liveSet(m)
 	for _, r := range history.Revisions() {
@@ -126,20 +122,6 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 		t.stale = true
 	}
 	return nil
-}
-
-// content is what the present spec and the restarts that were asked for amount to.
-func (m *memory) content(history *revision.History) *revision.Content {
-	return revision.FromSet(m.set).Restarted(m.restartedAt(history))
-}
-
-// restartedAt is the last restart that was asked for.
-func (m *memory) restartedAt(history *revision.History) time.Time {
-	at := history.RestartedAt()
-	if m.steering.RestartedAt.After(at) {
-		at = m.steering.RestartedAt
-	}
-	return at
 }
 
 // truncate deletes the revisions that are neither in use nor to be kept, which
@@ -190,11 +172,7 @@ const patientTries = 60
 
 // createRevision stores a revision for the content, which the history lacks.
 func (c *Controller) createRevision(ctx context.Context, m *memory, history *revision.History, content *revision.Content) (*revision.Revision, error) {
-	lost := ""
-	if s := &m.set.Status; s.ObservedGeneration == m.set.Generation {
-		lost = s.UpdateRevision
-	}
-	fresh, err := history.New(m.set, content, m.restartedAt(history), lost)
+	fresh, err := history.Next(m.set, content, m.steering.RestartedAt)
 	if err != nil {
 		return nil, err
 	}
@@ -231,5 +209,5 @@ func replaced(objects []*appsv1.ControllerRevision, object *appsv1.ControllerRev
 
 // groupOf builds objects for a group at a revision.
 func (m *memory) groupOf(r *revision.Revision, index int32, incarnation int64) *topology.Group {
-	return &topology.Group{Set: m.set, Template: &r.Template, Network: &r.Network, Revision: r.Key, Index: index, Incarnation: incarnation}
+	return GroupOf(m.set, r, index, incarnation)
 }

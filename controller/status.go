@@ -14,93 +14,24 @@ import (
 	"lws-controller/controller/rollout"
 )
 
-// tally is a recount of the groups.
-type tally struct {
-	phases map[group.Phase]int32
-	// exist, ready and updated count groups of any index.
-	exist, ready, updated int32
-	// desired is how many groups are wanted, desiredReady how many of them are
-	// Ready, onTheWay how many are neither Ready nor given up.
-	desired, desiredReady, onTheWay int32
-	// available is how many wanted groups have been Ready for long enough.
-	available int32
-	// outdated are existing groups that should have the update revision and do
-	// not; settled says that every wanted group has it and is Ready.
-	outdated int32
-	settled  bool
-}
-
-// count recounts the groups. It is the only source of the numbers in a status.
-func (m *memory) count(now time.Time) tally {
-	t := tally{phases: map[group.Phase]int32{}, desired: m.replicas(), settled: true}
-	entries := m.entries()
-	known, partition := int32(0), m.partition()
-	for _, g := range m.groups {
-		v := &g.view
-		wanted := v.Index < t.desired
-		entry := entries[v.Index]
-		phase := group.PhaseOf(v, wanted, entry, false)
-		if phase == group.Gone {
-			continue
-		}
-		t.phases[phase]++
-		if v.Leader != nil {
-			t.exist++
-		}
-		if phase == group.Ready {
-			t.ready++
-		}
-		atUpdate := v.Revision == m.update
-		if v.Whole && atUpdate && phase != group.Recycling {
-			t.updated++
-		}
-		if !wanted {
-			continue
-		}
-		known++
-		switch phase {
-		case group.Ready:
-			t.desiredReady++
-			if from, known := rollout.AvailableFrom(v, m.steering.MinReady); known && !now.Before(from) {
-				t.available++
-			}
-		case group.Failed:
-		default:
-			t.onTheWay++
-		}
-		if v.HasPods && v.Index >= partition && !atUpdate {
-			t.outdated++
-		}
-		t.settled = t.settled && phase == group.Ready && atUpdate
-	}
-	// Of the others nothing exists yet.
-	t.phases[group.Pending] += t.desired - known
-	t.onTheWay += t.desired - known
-	t.settled = t.settled && known == t.desired
-	return t
-}
-
 // status computes the status from what is known. Nothing but now comes from
 // elsewhere.
 func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStatus {
-	t := m.count(now)
+	t := rollout.Count(in)
 	s := m.set.Status.DeepCopy()
-	s.Replicas, s.ReadyReplicas, s.UpdatedReplicas = t.exist, t.ready, t.updated
+	s.Replicas, s.ReadyReplicas, s.UpdatedReplicas = t.Exist, t.Ready, t.Updated
 	s.HPAPodSelector = fmt.Sprintf("%s=%s,%s=0", v1.LabelName, m.key.Name, v1.LabelWorkerIndex)
 	s.ObservedGeneration = m.set.Generation
-	s.UpdateRevision, s.CurrentRevision = m.update, m.current
-	if t.settled {
-		s.CurrentRevision = m.update
-	}
+	s.UpdateRevision, s.CurrentRevision = m.update, t.Current
 	s.Groups = &v1.GroupCounts{
-		Pending:         t.phases[group.Pending],
-		LeaderReady:     t.phases[group.LeaderReady],
-		WorkersStarting: t.phases[group.WorkersStarting],
-		Ready:           t.phases[group.Ready],
-		Recycling:       t.phases[group.Recycling],
-		Failed:          t.phases[group.Failed],
+		Pending:         t.Phases[group.Pending],
+		LeaderReady:     t.Phases[group.LeaderReady],
+		WorkersStarting: t.Phases[group.WorkersStarting],
+		Ready:           t.Phases[group.Ready],
+		Recycling:       t.Phases[group.Recycling],
+		Failed:          t.Phases[group.Failed],
 	}
-	s.EstablishedReplicas = min(t.desired, max(s.EstablishedReplicas, t.available))
+	s.EstablishedReplicas = t.Established
 	settled := rollout.Settle(in)
 	s.Recycling, s.GroupRestarts = settled.Recycling, settled.Restarts
 	m.conditions(s, &t, settled.Stalled, now)
@@ -109,7 +40,7 @@ func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStat
 
 // conditions sets the conditions. One that has never been True is absent; one
 // that is no longer True stays, with its reason and a message that says what is.
-func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, stalled bool, now time.Time) {
+func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *rollout.Tally, stalled bool, now time.Time) {
 	set := func(kind, reason string, is bool, whenTrue, whenFalse string) {
 		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: whenTrue,
 			LastTransitionTime: metav1.NewTime(now), ObservedGeneration: m.set.Generation}
@@ -121,10 +52,10 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *tally, stalled bool,
 		}
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
-	updating := t.outdated > 0 && !m.steering.Paused
-	progressing := updating || t.onTheWay > 0
-	ready := fmt.Sprintf("%d of %d groups are ready", t.desiredReady, t.desired)
-	set(v1.ConditionAvailable, v1.ReasonAllGroupsReady, !progressing && t.desiredReady == t.desired,
+	updating := t.Outdated > 0 && !m.steering.Paused
+	progressing := updating || t.OnTheWay > 0
+	ready := fmt.Sprintf("%d of %d groups are ready", t.DesiredReady, t.Desired)
+	set(v1.ConditionAvailable, v1.ReasonAllGroupsReady, !progressing && t.DesiredReady == t.Desired,
 		"All replicas are ready", ready)
 	set(v1.ConditionProgressing, v1.ReasonGroupsProgressing, progressing, "Replicas are progressing", ready)
 	set(v1.ConditionUpdateInProgress, v1.ReasonGroupsUpdating, updating,

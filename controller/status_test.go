@@ -11,14 +11,14 @@ import (
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
-	"lws-controller/controller/rollout"
+	"lws-controller/revision"
 )
 
 func memoryOf(replicas int32, views ...group.View) *memory {
 	m := newMemory(types.NamespacedName{Namespace: "ns", Name: "s"})
 	m.set = &v1.LeaderWorkerSet{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns", UID: "set", Generation: 7},
 		Spec: v1.LeaderWorkerSetSpec{Replicas: &replicas}}
-	m.update, m.current = "b", "a"
+	m.history, m.update, m.current = &revision.History{}, "b", "a"
 	for _, v := range views {
 		m.groups = append(m.groups, &tracked{state: group.NewState(v.Index), view: v})
 	}
@@ -89,7 +89,7 @@ func TestStatus(t *testing.T) {
 			if tc.with != nil {
 				tc.with(tc.m)
 			}
-			s := tc.m.status(rollout.Input{Recycling: tc.m.set.Status.Recycling, Replicas: tc.m.replicas(), Update: "b"}, now)
+			s := tc.m.status(tc.m.known().Input(now), now)
 			if got := [4]int32{s.Replicas, s.ReadyReplicas, s.UpdatedReplicas, s.EstablishedReplicas}; got != tc.numbers {
 				t.Errorf("replicas, ready, updated, established = %v, want %v", got, tc.numbers)
 			}
@@ -115,7 +115,7 @@ func TestStatus(t *testing.T) {
 func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 	m := memoryOf(2, readyView(0, "b"))
 	at := func(seconds int64) metav1.Time {
-		s := m.status(rollout.Input{}, time.Unix(seconds, 0))
+		s := m.status(m.known().Input(time.Unix(seconds, 0)), time.Unix(seconds, 0))
 		m.set.Status = *s
 		return meta.FindStatusCondition(s.Conditions, v1.ConditionProgressing).LastTransitionTime
 	}
@@ -134,14 +134,14 @@ func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 
 func TestOnlyCounts(t *testing.T) {
 	m := memoryOf(3, readyView(0, "b"))
-	before := m.status(rollout.Input{}, time.Unix(10, 0))
+	before := m.status(m.known().Input(time.Unix(10, 0)), time.Unix(10, 0))
 	m.set.Status = *before
 	m.groups = append(m.groups, &tracked{state: group.NewState(1), view: readyView(1, "b")})
-	if after := m.status(rollout.Input{}, time.Unix(20, 0)); !onlyCounts(after, before) || after.ReadyReplicas == before.ReadyReplicas {
+	if after := m.status(m.known().Input(time.Unix(20, 0)), time.Unix(20, 0)); !onlyCounts(after, before) || after.ReadyReplicas == before.ReadyReplicas {
 		t.Errorf("one more group ready is a matter of counts:\n%+v\n%+v", before, after)
 	}
 	m.groups = append(m.groups, &tracked{state: group.NewState(2), view: readyView(2, "b")})
-	if after := m.status(rollout.Input{}, time.Unix(20, 0)); onlyCounts(after, before) {
+	if after := m.status(m.known().Input(time.Unix(20, 0)), time.Unix(20, 0)); onlyCounts(after, before) {
 		t.Errorf("becoming Available is more than counts")
 	}
 }

@@ -4,16 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	v1 "lws-controller/api/v1"
-	"lws-controller/controller/rollout"
 	"lws-controller/revision"
 )
 
@@ -24,11 +21,7 @@ import (
 // event that says why: a wish from long ago must not come true by surprise.
 func (c *Controller) undo(ctx context.Context, m *memory, wait *Wait) error {
 	wish := m.steering.Undo
-	target := m.undoTarget()
-	why := m.cannotUndo(target)
-	if why != "" {
-		target = nil
-	}
+	target, why := m.history.Undo(m.set, wish, m.update, m.steering.RestartedAt)
 	patch, err := undoPatch(m.set, target)
 	if err != nil {
 		return fmt.Errorf("undo: %w", err)
@@ -64,42 +57,6 @@ func (c *Controller) undo(ctx context.Context, m *memory, wait *Wait) error {
 	m.observeSet(stored)
 	wait.Again = true
 	return nil
-}
-
-// undoTarget is the revision that the annotation asks for, nil if there is none.
-func (m *memory) undoTarget() *revision.Revision {
-	revisions := m.history.Revisions()
-	for i := len(revisions) - 1; i >= 0; i-- {
-		r := revisions[i]
-		if m.steering.Undo == rollout.UndoPrevious && r.Key != m.update || m.steering.Undo == strconv.FormatInt(r.Number, 10) {
-			return r
-		}
-	}
-	return nil
-}
-
-// cannotUndo says why the set cannot go back to a revision, empty if it can.
-func (m *memory) cannotUndo(target *revision.Revision) string {
-	if target == nil {
-		return "there is no such revision"
-	}
-	now, then := &m.set.Spec.LeaderWorkerTemplate, &target.Template
-	sub := func(t *v1.LeaderWorkerTemplate) *int32 {
-		if t.SubGroupPolicy == nil {
-			return nil
-		}
-		return t.SubGroupPolicy.SubGroupSize
-	}
-	asRevision := &revision.Content{Template: target.Template, Network: target.Network}
-	switch {
-	case target.Key == m.update, revision.Equal(asRevision.Restarted(m.restartedAt(m.history)), m.content(m.history)):
-		return fmt.Sprintf("revision %d is the present spec", target.Number)
-	case (now.SubGroupPolicy == nil) != (then.SubGroupPolicy == nil) || !equality.Semantic.DeepEqual(sub(now), sub(then)):
-		return fmt.Sprintf("revision %d has another spec.leaderWorkerTemplate.subGroupPolicy, which cannot be changed", target.Number)
-	case !equality.Semantic.DeepEqual(now.VolumeClaimTemplates, then.VolumeClaimTemplates):
-		return fmt.Sprintf("revision %d has other spec.leaderWorkerTemplate.volumeClaimTemplates, which cannot be changed", target.Number)
-	}
-	return ""
 }
 
 // undoPatch is a JSON patch that takes the annotation off and, with a target, sets

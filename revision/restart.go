@@ -48,3 +48,12 @@ func (h *History) RestartedAt() time.Time {
 	}
 	return last
 }
+
+// restart is the last restart that was asked for, if the set asks for one at the given
+// time; zero if it asks for none.
+func (h *History) restart(asked time.Time) time.Time {
+	if last := h.RestartedAt(); last.After(asked) {
+		return last
+	}
+	return asked
+}

@@ -16,5 +16,6 @@
 //	budget.go    maxUnavailable and maxSurge in groups
 //	create.go    which pods are created, at which revision and incarnation
 //	services.go  which headless Services exist
+//	count.go     a recount of the groups, for the status
 //	mark.go      the GroupReady condition of leaders
 package rollout
