@@ -28,10 +28,10 @@ const (
 	FailureMixed              = "MixedRevisions"
 )
 
-// findFailure looks for a failure in the pods of the present incarnation. What
-// ended or restarted is named before what is being deleted, since it is more
-// often the cause than the consequence.
-func findFailure(pods []*Pod, v *View) *Failure {
+// findFailures looks for failures in the pods of the present incarnation, the first of
+// each kind. What ended or restarted is named before what is being deleted, since it is
+// more often the cause than the consequence.
+func findFailures(pods []*Pod, v *View) []*Failure {
 	var failed, restarted, deleted, mixed *Failure
 	note := func(at **Failure, reason string, p *Pod, counts bool, format string, args ...any) {
 		if *at == nil {
@@ -55,15 +55,18 @@ func findFailure(pods []*Pod, v *View) *Failure {
 			note(&mixed, FailureMixed, p, false, "pod %s has revision %s, its group %s", p.Name, p.Revision, v.Revision)
 		}
 	}
-	for _, f := range []*Failure{failed, restarted, deleted} {
-		if f != nil {
+	return slices.DeleteFunc([]*Failure{failed, restarted, deleted, findGone(v), mixed}, func(f *Failure) bool { return f == nil })
+}
+
+// FailureUnder is the first failure that calls for the recreation of the whole group
+// under a restart policy, nil if there is none.
+func (v *View) FailureUnder(policy v1.RestartPolicyType) *Failure {
+	for _, f := range append([]*Failure{v.Failure}, v.OtherFailures...) {
+		if f.Recreates(policy) {
 			return f
 		}
 	}
-	if gone := findGone(v); gone != nil {
-		return gone
-	}
-	return mixed
+	return nil
 }
 
 // findGone reports a pod whose absence is a failure: the leader while others

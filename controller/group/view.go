@@ -66,8 +66,10 @@ type View struct {
 	// LastMove is when a pod of the set was last created, asked to go, or became
 	// Ready.
 	LastMove time.Time
-	// Failure is the first failure seen, whatever the restart policy.
-	Failure *Failure
+	// Failure is the first failure seen, whatever the restart policy, OtherFailures
+	// those of other kinds.
+	Failure       *Failure
+	OtherFailures []*Failure `json:",omitempty"`
 
 	// Orphans have no controller: they may be adopted.
 	Orphans []*Pod
@@ -107,7 +109,9 @@ func (s *State) View(set types.UID, sizes map[string]int32) View {
 	}
 	v.Size = max(v.Size, 1)
 	v.count(pods)
-	v.Failure = findFailure(pods, &v)
+	if failures := findFailures(pods, &v); len(failures) > 0 {
+		v.Failure, v.OtherFailures = failures[0], failures[1:]
+	}
 	return v
 }
 

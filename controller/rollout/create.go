@@ -86,7 +86,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 	case entry != nil && v.Incarnation <= entry.Incarnation:
 		// Nothing of the next incarnation before the last pod of this one is gone.
 		return c, false
-	case v.Failure.Recreates(p.restartPolicy(v)):
+	case v.FailureUnder(p.restartPolicy(v)) != nil:
 		return c, false
 	case v.Leader == nil:
 		// Only reached where the policy replaces single pods.

@@ -14,12 +14,13 @@ import (
 func (p *planner) recycle() {
 	for i := len(p.Groups) - 1; i >= 0; i-- {
 		v := &p.Groups[i]
-		switch {
-		case !v.HasPods || p.entries[v.Index] != nil:
-		case !p.wanted(v.Index), v.Index >= p.Replicas && v.Revision != p.Update:
+		if !v.HasPods || p.entries[v.Index] != nil {
+			continue
+		}
+		if !p.wanted(v.Index) || v.Index >= p.Replicas && v.Revision != p.Update {
 			p.begin(v, v1.RecycleScaleDown, v.Revision, nil)
-		case v.Failure.Recreates(p.restartPolicy(v)):
-			p.fail(v)
+		} else if f := v.FailureUnder(p.restartPolicy(v)); f != nil {
+			p.fail(v, f)
 		}
 	}
 }
@@ -31,9 +32,9 @@ func (p *planner) restartPolicy(v *group.View) v1.RestartPolicyType {
 
 // fail recreates a failed group, now or when its backoff is over. Until then its
 // pods stay as they are: their logs are what people need.
-func (p *planner) fail(v *group.View) {
+func (p *planner) fail(v *group.View, f *group.Failure) {
 	r := p.restarts[v.Index]
-	if v.Failure.Counts && r != nil && r.Revision == v.Revision {
+	if f.Counts && r != nil && r.Revision == v.Revision {
 		if due := r.LastAt.Add(RestartDelay(r.Count)); p.Now.Before(due) {
 			p.wake(due)
 			return
@@ -42,22 +43,22 @@ func (p *planner) fail(v *group.View) {
 	if revision := p.rebuildAt(v); revision != v.Revision {
 		// On record as an update, which it is as soon as the last pod is gone; a new
 		// revision starts with a clean count.
-		if p.begin(v, v1.RecycleUpdate, revision, v.Failure) {
+		if p.begin(v, v1.RecycleUpdate, revision, f) {
 			p.at.room--
 			delete(p.restarts, v.Index)
 		}
 		return
 	}
-	if !p.begin(v, v1.RecycleFailure, v.Revision, v.Failure) {
+	if !p.begin(v, v1.RecycleFailure, v.Revision, f) {
 		return
 	}
 	if v.Revision == p.Update && ready(v) {
 		p.at.room-- // was not on its way until now
 	}
-	if !v.Failure.Counts {
+	if !f.Counts {
 		return
 	}
-	next := &v1.GroupRestarts{Index: v.Index, Revision: v.Revision, LastAt: metav1.NewTime(p.Now), Reason: v.Failure.Reason}
+	next := &v1.GroupRestarts{Index: v.Index, Revision: v.Revision, LastAt: metav1.NewTime(p.Now), Reason: f.Reason}
 	if r != nil && r.Revision == v.Revision {
 		next.Count = r.Count
 	}
