@@ -30,8 +30,13 @@ func (c *Checker) waits(s *v1.LeaderWorkerSet, update *revision.Revision, groups
 			end = replicas(s) + surge
 		}
 	}
+	history, _ := revision.NewHistory(c.ownedRevisions(s))
 	for index := range end {
-		if taken := c.inTheWay(s, update, index, groups[index]); taken != "" && !whollyReady(groups[index]) {
+		builtAt := update
+		if current := history.ByKey(s.Status.CurrentRevision); current != nil && (index < partition(s) || steering(s).Paused) {
+			builtAt = current
+		}
+		if taken := c.inTheWay(s, builtAt, index, groups[index]); taken != "" && !whollyReady(groups[index]) {
 			out[index] = taken
 		}
 	}
@@ -39,9 +44,9 @@ func (c *Checker) waits(s *v1.LeaderWorkerSet, update *revision.Revision, groups
 }
 
 // inTheWay names an object that the set does not control and that holds a name
-// which the group lacks: one of its pods, or its Service. Empty: there is none.
-func (c *Checker) inTheWay(s *v1.LeaderWorkerSet, update *revision.Revision, index int32, mates []*corev1.Pod) string {
-	n, service := int(sizeAt(update)), topology.ServiceName(s.Name, index, subdomain(update))
+// which the group lacks, or will lack once it is built: one of its pods, or its Service. Empty: there is none.
+func (c *Checker) inTheWay(s *v1.LeaderWorkerSet, builtAt *revision.Revision, index int32, mates []*corev1.Pod) string {
+	n, service := int(sizeAt(builtAt)), topology.ServiceName(s.Name, index, subdomain(builtAt))
 	if len(mates) > 0 {
 		n, service = size(mates), mates[0].Spec.Subdomain
 		leader := c.pods[types.NamespacedName{Namespace: s.Namespace, Name: topology.LeaderName(s.Name, index)}]

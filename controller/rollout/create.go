@@ -15,7 +15,10 @@ func (p *planner) create() {
 		}
 	}
 	next := 0
-	for index := int32(0); p.wanted(index); index++ {
+	for index := int32(0); index < p.end(); index++ {
+		if !p.wanted(index) {
+			continue
+		}
 		for next < len(p.Groups) && p.Groups[next].Index < index {
 			next++
 		}

@@ -159,7 +159,8 @@ type planner struct {
 	// frozen are groups whose entry is not understood: nothing is done to them.
 	frozen map[int32]bool
 	at     progress
-	surge  int32
+	// surge are the indices above replicas that are wanted.
+	surge  map[int32]bool
 	alive  int32
 	writes int
 }
@@ -203,7 +204,10 @@ func Settle(in Input) Settled {
 }
 
 // wanted says that the index is to exist, as one of the replicas or as surge.
-func (p *planner) wanted(index int32) bool { return index < p.Replicas+p.surge }
+func (p *planner) wanted(index int32) bool { return index < p.Replicas || p.surge[index] }
+
+// end is the first index that no group may have.
+func (p *planner) end() int32 { return p.Replicas + p.Budget.Surge }
 
 // view is what is known of the pods of a group, nil if nothing is.
 func (p *planner) view(index int32) *group.View {

@@ -77,7 +77,10 @@ func (p *planner) wantFresh(add func(int32, string)) {
 		return
 	}
 	next := 0
-	for index := int32(0); p.wanted(index); index++ {
+	for index := int32(0); index < p.end(); index++ {
+		if !p.wanted(index) {
+			continue
+		}
 		for next < len(p.Groups) && p.Groups[next].Index < index {
 			next++
 		}

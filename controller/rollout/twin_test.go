@@ -23,7 +23,6 @@ import (
 //     currentRevision once there are too few for all;
 //   - whether surge groups made by the same plan come before those that are merely
 //     not Ready: a proven revision may have either;
-//   - which surge groups are the needed ones if the lower index is empty;
 //   - whether a group that is Ready, but not yet for min-ready, counts as merely
 //     not Ready: taken so, since it is not available;
 //   - how many places there are for groups that were never there: taken as one for
@@ -173,17 +172,6 @@ func (tw *twin) chooseSurge() {
 			needed--
 		}
 	}
-}
-
-// gap: a surge group above an index that has none. Whether the lower one is made
-// or the upper one kept is not said.
-func (tw *twin) gap() bool {
-	for i := tw.r + 1; i < tw.r+tw.s; i++ {
-		if tw.view(i).HasPods && tw.view(i).Revision == tw.in.Update && !tw.keep[i-1] {
-			return true
-		}
-	}
-	return len(tw.surge) > 0 && tw.surge[len(tw.surge)-1]-tw.r >= int32(len(tw.keep)+len(tw.surge))
 }
 
 // wanted: an ordinary group, or a surge group that is needed.

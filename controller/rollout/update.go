@@ -231,20 +231,41 @@ func (p *planner) broken(v *group.View) bool {
 
 func ready(v *group.View) bool { return v.AllReady }
 
-// setSurge decides which indices above replicas are wanted: the lowest ones, for
-// groups at the update revision only. A group at another revision goes first and
+// setSurge decides which indices above replicas are wanted: first those of groups that
+// stand in already, then the lowest free ones, then those that are going. A group at another revision goes first and
 // comes back if it is needed.
 func (p *planner) setSurge() {
 	need := p.surgeNeeded()
+	p.surge = map[int32]bool{}
+	for i := range p.Groups {
+		if v := &p.Groups[i]; need > 0 && v.Index >= p.Replicas && v.Index < p.end() && p.standsIn(v) {
+			p.surge[v.Index] = true
+			need--
+		}
+	}
 	if p.Paused || len(p.at.outdated) == 0 && !p.at.asked {
-		// None is made any more; those that there are stay until all is done.
-		existing := int32(0)
-		for i := range p.Groups {
-			if v := &p.Groups[i]; v.Index >= p.Replicas && v.HasPods && v.Revision == p.Update {
-				existing++
+		return // none is made any more; those that there are stay until all is done
+	}
+	for _, free := range []bool{true, false} {
+		for index := p.Replicas; need > 0 && index < p.end(); index++ {
+			if !p.surge[index] && p.free(index) == free {
+				p.surge[index] = true
+				need--
 			}
 		}
-		need = min(need, existing)
 	}
-	p.surge = need
+}
+
+// free says that nothing is left of a group.
+func (p *planner) free(index int32) bool {
+	v := p.view(index)
+	return p.entries[index] == nil && (v == nil || !v.HasPods)
+}
+
+// standsIn says that a surge group is there, or comes back after a failure.
+func (p *planner) standsIn(v *group.View) bool {
+	if entry := p.entries[v.Index]; entry != nil {
+		return entry.Cause == v1.RecycleFailure && entry.Revision == p.Update
+	}
+	return v.HasPods && v.Revision == p.Update
 }

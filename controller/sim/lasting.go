@@ -230,7 +230,7 @@ func (w *World) mayNotLoop(s *v1.LeaderWorkerSet) {
 	requests := w.live(time.Hour)
 	writes = w.writes - writes
 	n := max(len(w.illGroups(s)), len(w.ill))
-	mayRequest, mayWrite := n*triesPerHour*(size+3), 0
+	mayRequest, mayWrite := n*triesPerHour*(size+4), 0
 	for _, a := range w.ill {
 		if a.kind == crashLoop {
 			mayWrite += recreationsPerHour * (2*size + 6)
