@@ -25,9 +25,10 @@ var layout = map[string]struct {
 	// io are the files of a pure package that do I/O all the same.
 	io []string
 }{
-	"":                   {may: []string{"api/client", "api/v1", "cli/replay", "cli/serve", "controller", "informers", "metrics", "revision"}},
+	"":                   {may: []string{"api/client", "api/v1", "cli/plan", "cli/replay", "cli/serve", "controller", "informers", "metrics", "revision"}},
 	"api/v1":             {pure: true},
 	"api/client":         {may: []string{"api/v1"}},
+	"cli/plan":           {may: []string{"api/client", "api/v1", "controller", "controller/group", "controller/rollout", "revision", "topology"}, pure: true, io: []string{"read.go", "command.go"}},
 	"cli/replay":         {may: []string{"api/v1", "controller", "controller/group", "controller/rollout", "topology"}},
 	"cli/serve":          {may: []string{"controller", "informers", "metrics"}},
 	"controller":         {may: []string{"api/client", "api/v1", "controller/group", "controller/rollout", "informers", "metrics", "revision", "topology"}},

@@ -37,6 +37,7 @@ import (
 
 	"lws-controller/api/client"
 	v1 "lws-controller/api/v1"
+	"lws-controller/cli/plan"
 	"lws-controller/cli/replay"
 	"lws-controller/cli/serve"
 	"lws-controller/controller"
@@ -78,6 +79,7 @@ Outside a cluster it uses --kubeconfig, $KUBECONFIG or ~/.kube/config.`,
 	}
 	o.addFlags(cmd.Flags())
 	cmd.AddCommand(newReplayCommand())
+	cmd.AddCommand(plan.NewCommand("lws-controller/" + buildVersion()))
 	return cmd
 }
 

@@ -52,18 +52,16 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *rollout.Tally, stall
 		}
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
-	updating := t.Outdated > 0 && !m.steering.Paused
-	progressing := updating || t.OnTheWay > 0
 	ready := fmt.Sprintf("%d of %d groups are ready", t.DesiredReady, t.Desired)
-	set(v1.ConditionAvailable, v1.ReasonAllGroupsReady, !progressing && t.DesiredReady == t.Desired,
+	set(v1.ConditionAvailable, v1.ReasonAllGroupsReady, !t.Progressing && t.DesiredReady == t.Desired,
 		"All replicas are ready", ready)
-	set(v1.ConditionProgressing, v1.ReasonGroupsProgressing, progressing, "Replicas are progressing", ready)
-	set(v1.ConditionUpdateInProgress, v1.ReasonGroupsUpdating, updating,
+	set(v1.ConditionProgressing, v1.ReasonGroupsProgressing, t.Progressing, "Replicas are progressing", ready)
+	set(v1.ConditionUpdateInProgress, v1.ReasonGroupsUpdating, t.Updating,
 		"Rolling Upgrade is in progress", "No update is in progress")
-	set(v1.ConditionReconciling, v1.ReasonGroupsProgressing, progressing, "Replicas are progressing", ready)
+	set(v1.ConditionReconciling, v1.ReasonGroupsProgressing, t.Progressing, "Replicas are progressing", ready)
 	set(v1.ConditionRolloutPaused, v1.ReasonPaused, m.steering.Paused,
 		"No further group is updated while annotation "+v1.AnnotationPaused+" is there", "The rollout is not paused")
-	set(v1.ConditionStalled, v1.ReasonProgressDeadline, stalled && progressing,
+	set(v1.ConditionStalled, v1.ReasonProgressDeadline, stalled && t.Progressing,
 		fmt.Sprintf("Nothing has moved for %s: %s", m.steering.ProgressDeadline, m.holdUp(s)), "The rollout is not stalled")
 	reason, message := m.trouble(s)
 	set(v1.ConditionDegraded, reason, message != "", message, "Nothing is wrong")

@@ -15,6 +15,9 @@ type Tally struct {
 	Desired, DesiredReady, OnTheWay int32
 	// Outdated are existing groups that should have the update revision and do not.
 	Outdated int32
+	// Updating: some of them are on their way to it, or will be without anybody's
+	// doing. Progressing: that, or some group is not Ready.
+	Updating, Progressing bool
 	// Established is the most wanted groups that were ever available at one time,
 	// those that are now included.
 	Established int32
@@ -71,6 +74,8 @@ func Count(in Input) Tally {
 	// Of the others nothing exists yet.
 	t.Phases[group.Pending] += t.Desired - known
 	t.OnTheWay += t.Desired - known
+	t.Updating = t.Outdated > 0 && !in.Paused
+	t.Progressing = t.Updating || t.OnTheWay > 0
 	t.Established = min(t.Desired, max(in.Established, available))
 	if settled && known == t.Desired {
 		t.Current = in.Update

@@ -1,0 +1,187 @@
+package plan
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller"
+	"lws-controller/revision"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var now = time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)
+
+// stored is a cluster in which a set of 4 groups of 2 pods has been Ready for an hour,
+// on one node that has room for two more pods.
+func stored(t *testing.T) *Snapshot {
+	t.Helper()
+	replicas, size := int32(4), int32(2)
+	gpus := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+	set := &v1.LeaderWorkerSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "demo", UID: "set", Generation: 1, Annotations: map[string]string{}},
+		Spec: v1.LeaderWorkerSetSpec{Replicas: &replicas, LeaderWorkerTemplate: v1.LeaderWorkerTemplate{Size: &size,
+			RestartPolicy: v1.RecreateGroupOnPodRestart,
+			WorkerTemplate: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "model:1",
+				Resources: corev1.ResourceRequirements{Limits: gpus}}}}}}},
+	}
+	history, _ := revision.NewHistory(nil)
+	r, err := history.Next(set, history.Wanted(set, time.Time{}), time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Status = v1.LeaderWorkerSetStatus{ObservedGeneration: 1, EstablishedReplicas: 4, CurrentRevision: r.Key, UpdateRevision: r.Key}
+	s := &Snapshot{Now: now, Before: set, After: set.DeepCopy(), Revisions: []*appsv1.ControllerRevision{r.Object},
+		Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-0"}, Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("10"), "pods": resource.MustParse("100")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}}}
+	s.After.Generation = 2
+	for index := range replicas {
+		for worker := range size {
+			p := controller.GroupOf(set, r, index, 1).Pod(worker)
+			p.UID, p.ResourceVersion = types.UID(p.Name), fmt.Sprint(100+len(s.Pods))
+			p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
+			p.Spec.NodeName = "node-0"
+			p.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: p.CreationTimestamp}}}
+			if worker == 0 {
+				p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: v1.ConditionGroupReady, Status: corev1.ConditionTrue, LastTransitionTime: p.CreationTimestamp})
+			}
+			s.Pods = append(s.Pods, *p)
+		}
+	}
+	s.Services = []corev1.Service{*controller.GroupOf(set, r, 0, 1).Service()}
+	return s
+}
+
+// unready makes the pods of a group not Ready.
+func (s *Snapshot) unready(index int, reason string) {
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if !strings.HasPrefix(p.Name, fmt.Sprintf("demo-%d", index)) {
+			continue
+		}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+	}
+}
+
+func image(s *Snapshot) {
+	s.After.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image = "model:2"
+}
+
+func scale(n int32) func(*Snapshot) { return func(s *Snapshot) { s.After.Spec.Replicas = &n } }
+
+func size(n int32) func(*Snapshot) {
+	return func(s *Snapshot) { s.After.Spec.LeaderWorkerTemplate.Size = &n }
+}
+
+func budget(unavailable, surge string, partition int32) func(*Snapshot) {
+	return func(s *Snapshot) {
+		c := &v1.RollingUpdateConfiguration{Partition: &partition, MaxUnavailable: intstr.Parse(unavailable), MaxSurge: intstr.Parse(surge)}
+		s.After.Spec.RolloutStrategy.RollingUpdateConfiguration = c
+		s.Before.Spec.RolloutStrategy.RollingUpdateConfiguration = c
+	}
+}
+
+func annotate(key, value string) func(*Snapshot) {
+	return func(s *Snapshot) { s.After.Annotations[steeringPrefix+key] = value }
+}
+
+func full(s *Snapshot) { s.Nodes[0].Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("8") }
+
+func perReplica(s *Snapshot) {
+	policy := v1.SubdomainUniquePerReplica
+	s.After.Spec.NetworkConfig = &v1.NetworkConfig{SubdomainPolicy: &policy}
+}
+
+func crashing(indices ...int) func(*Snapshot) {
+	return func(s *Snapshot) {
+		for _, i := range indices {
+			s.unready(i, "CrashLoopBackOff")
+		}
+	}
+}
+
+func quota(s *Snapshot) {
+	s.Quotas = []corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Status: corev1.ResourceQuotaStatus{
+		Hard: corev1.ResourceList{"requests.nvidia.com/gpu": resource.MustParse("8"), "pods": resource.MustParse("50")},
+		Used: corev1.ResourceList{"requests.nvidia.com/gpu": resource.MustParse("8"), "pods": resource.MustParse("8")}}}}
+}
+
+func unknown(s *Snapshot) { s.Nodes = nil }
+
+func TestPlans(t *testing.T) {
+	for name, changes := range map[string][]func(*Snapshot){
+		"nothing":                {},
+		"template":               {image},
+		"template, broken":       {image},
+		"size up":                {size(3), unknown},
+		"size down":              {size(1)},
+		"subdomain policy":       {perReplica},
+		"surge":                  {image, budget("0", "1", 0)},
+		"surge, full":            {image, budget("0", "1", 0), full},
+		"surge, full, may":       {image, budget("1", "1", 0), full},
+		"surge, quota":           {image, budget("1", "1", 0), quota},
+		"partition with surge":   {image, budget("1", "1", 2)},
+		"broken groups":          {image, crashing(0, 2)},
+		"paused":                 {image, annotate("paused", "true")},
+		"restarted":              {annotate("restarted-at", "2026-12-01T09:59:00Z")},
+		"recycle":                {annotate("recycle", "0,2@2026-12-01T10:05:00Z")},
+		"min-ready":              {image, annotate("min-ready", "30s"), annotate("progress-deadline", "10m")},
+		"percentages":            {image, budget("50%", "25%", 0)},
+		"up with template":       {image, scale(6), unknown},
+		"up with template, full": {image, scale(5), full},
+		"down with template":     {image, scale(2)},
+		"to nothing":             {scale(0)},
+		"not understood":         {annotate("max-surge", "many")},
+		"deadline, full":         {image, budget("0", "1", 0), full, annotate("progress-deadline", "10m")},
+		"new": {func(s *Snapshot) {
+			s.Before, s.Pods, s.Revisions, s.Services = nil, nil, nil, nil
+			s.After.Status = v1.LeaderWorkerSetStatus{}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := stored(t)
+			for _, change := range changes {
+				change(s)
+			}
+			report, err := Make(s, Options{AssumeBroken: strings.HasSuffix(name, "broken")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := report.Print(&got); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", strings.NewReplacer(", ", "-", " ", "-").Replace(name)+".txt")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := gocmp.Diff(string(want), got.String()); d != "" {
+				t.Errorf("other than %s (-update writes that):\n%s", golden, d)
+			}
+		})
+	}
+}
