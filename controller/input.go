@@ -3,6 +3,8 @@ package controller
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "lws-controller/api/v1"
@@ -40,7 +42,7 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		Recycle:   k.Steering.Recycle,
 
 		ProgressDeadline: k.Steering.ProgressDeadline,
-		ProgressingSince: progressingSince(&k.Set.Status),
+		ProgressingSince: progressingSince(&k.Set.Status, k.Update, now),
 
 		Established:   k.Set.Status.EstablishedReplicas,
 		LeaderFirst:   k.Set.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy,
@@ -103,13 +105,24 @@ func rolling(set *v1.LeaderWorkerSet, steering *rollout.Steering) v1.RollingUpda
 	return out
 }
 
-// progressingSince is when the set was last seen to set out, zero if it is not on
-// its way.
-func progressingSince(s *v1.LeaderWorkerSetStatus) time.Time {
-	if c := isTrue(s, v1.ConditionProgressing); c != nil {
-		return c.LastTransitionTime.Time
+// progressingSince is from when on something should move, zero if the set is not on
+// its way: it set out, got another revision, or went on after a pause. What has just
+// changed shows in the status only once that is written.
+func progressingSince(s *v1.LeaderWorkerSetStatus, update string, now time.Time) time.Time {
+	progressing := isTrue(s, v1.ConditionProgressing)
+	switch {
+	case progressing == nil:
+		return time.Time{}
+	case s.UpdateRevision != update, isTrue(s, v1.ConditionRolloutPaused) != nil:
+		return now
 	}
-	return time.Time{}
+	since := progressing.LastTransitionTime.Time
+	for _, over := range []string{v1.ConditionStalled, v1.ConditionRolloutPaused} {
+		if c := meta.FindStatusCondition(s.Conditions, over); c != nil && c.LastTransitionTime.After(since) && c.Status == metav1.ConditionFalse {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since
 }
 
 // known is what the planner needs of the memory.
