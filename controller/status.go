@@ -92,6 +92,8 @@ func (m *memory) holdUp(s *v1.LeaderWorkerSetStatus) string {
 	switch {
 	case first == nil:
 		return "no group may be taken down within the budget"
+	case first.WaitingFor != "":
+		return fmt.Sprintf("group %d waits for %s", first.Index, first.WaitingFor)
 	case first.Failure != nil:
 		return fmt.Sprintf("group %d: %s", first.Index, first.Failure.Message)
 	}

@@ -143,9 +143,6 @@ func containerTrouble(c *corev1.ContainerStatus) string {
 		if c.State.Waiting.Message != "" {
 			trouble += ": " + c.State.Waiting.Message
 		}
-		if last := c.LastTerminationState.Terminated; last != nil {
-			trouble = fmt.Sprintf("%s (last exit code %d, %s)", trouble, last.ExitCode, cmp.Or(last.Reason, "no reason given"))
-		}
 	case c.State.Terminated != nil:
 		trouble = fmt.Sprintf("ended with exit code %d, %s", c.State.Terminated.ExitCode, cmp.Or(c.State.Terminated.Reason, "no reason given"))
 	case c.State.Running != nil && c.Started != nil && !*c.Started:
@@ -154,6 +151,9 @@ func containerTrouble(c *corev1.ContainerStatus) string {
 		trouble = "runs, but its readiness probe fails"
 	default:
 		return ""
+	}
+	if last := c.LastTerminationState.Terminated; last != nil {
+		trouble = fmt.Sprintf("%s (last exit code %d, %s)", trouble, last.ExitCode, cmp.Or(last.Reason, "no reason given"))
 	}
 	trouble = fmt.Sprintf("container %s: %s", c.Name, trouble)
 	if len(trouble) > maxTrouble {

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "lws-controller/api/v1"
 )
@@ -22,5 +23,56 @@ func TestIncarnationOfAPod(t *testing.T) {
 	}
 	if got := ObservePod(&corev1.Pod{}, 0).Incarnation; got != 0 {
 		t.Errorf("a pod without the annotation is of incarnation %d", got)
+	}
+}
+
+// TestWaitingFor: of the pods of a group the one is named that needs help, with what
+// is known of why.
+func TestWaitingFor(t *testing.T) {
+	status := func(s corev1.ContainerStatus) func(*corev1.Pod) {
+		s.Name = "c"
+		return func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{s} }
+	}
+	waiting := func(reason, message string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+	}
+	crashed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	not := false
+	for _, tc := range []struct {
+		name           string
+		leader, worker func(*corev1.Pod)
+		want           string
+	}{
+		{"nothing known: the first", func(*corev1.Pod) {}, func(*corev1.Pod) {}, "pod s-0 to become Ready"},
+		{"starting", status(corev1.ContainerStatus{State: waiting("ContainerCreating", "")}), func(*corev1.Pod) {}, "pod s-0 to become Ready"},
+		{"the worker's image", status(corev1.ContainerStatus{State: running}), status(corev1.ContainerStatus{State: waiting("ImagePullBackOff", "no such image")}),
+			"pod s-0-1: container c: ImagePullBackOff: no such image"},
+		{"crash loop", func(*corev1.Pod) {}, status(corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "back-off 10s"), LastTerminationState: crashed}),
+			"pod s-0-1: container c: CrashLoopBackOff: back-off 10s (last exit code 137, OOMKilled)"},
+		{"crash loop, running for the moment", status(corev1.ContainerStatus{State: running, LastTerminationState: crashed}), func(*corev1.Pod) {},
+			"pod s-0: container c: runs, but its readiness probe fails (last exit code 137, OOMKilled)"},
+		{"startup probe", status(corev1.ContainerStatus{State: running, Started: &not}), func(*corev1.Pod) {},
+			"pod s-0: container c: runs, but its startup probe has not succeeded"},
+		{"no node", status(corev1.ContainerStatus{State: running}), func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available"}}
+		}, "pod s-0-1: 0/3 nodes are available"},
+		{"ended", func(*corev1.Pod) {}, func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodFailed
+			status(corev1.ContainerStatus{State: crashed})(p)
+		}, "pod s-0-1, which has ended with phase Failed: container c: ended with exit code 137, OOMKilled"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := NewState(0)
+			for worker, change := range []func(*corev1.Pod){tc.leader, tc.worker} {
+				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: []string{"s-0", "s-0-1"}[worker], UID: types.UID(rune('a' + worker)), ResourceVersion: "1",
+					Annotations: map[string]string{v1.AnnotationSize: "2"}, OwnerReferences: []metav1.OwnerReference{{UID: "set", Controller: new(true)}}}}
+				change(p)
+				s.Fold(Observed(ObservePod(p, int32(worker))), metav1.Now().Time)
+			}
+			if view := s.View("set", nil); view.WaitingFor != tc.want {
+				t.Errorf("got %q, want %q", view.WaitingFor, tc.want)
+			}
+		})
 	}
 }

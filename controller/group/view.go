@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -61,7 +60,8 @@ type View struct {
 	// Stuck is why a pod of this incarnation cannot run: it has failed, or a
 	// container waits for something that does not come by itself.
 	Stuck string
-	// WaitingFor says what the first pod that is not Ready waits for.
+	// WaitingFor says what a pod that is not Ready waits for: the first of those
+	// that most need somebody's help.
 	WaitingFor string
 	// LastMove is when a pod of the set was last created, asked to go, or became
 	// Ready.
@@ -139,7 +139,7 @@ const maxMissing = 1000
 // indices, and through the indices that should exist.
 func (v *View) count(pods []*Pod) {
 	v.Whole, v.AllReady = true, true
-	next, timed := int32(0), true
+	next, timed, worst := int32(0), true, 0
 	notReady := func(since time.Time) {
 		v.AllReady = false
 		timed = timed && !since.IsZero()
@@ -187,7 +187,9 @@ func (v *View) count(pods []*Pod) {
 		v.LastMove = latest(v.LastMove, p.lastMove())
 		if current && !p.Ready {
 			notReady(p.ReadyChanged)
-			v.WaitingFor = cmp.Or(v.WaitingFor, p.waitingFor())
+			if why, need := p.waitingFor(); need > worst {
+				v.WaitingFor, worst = why, need
+			}
 		}
 	}
 	missing(v.Size)
@@ -197,19 +199,24 @@ func (v *View) count(pods []*Pod) {
 	}
 }
 
-// waitingFor says in words why the pod is not Ready.
-func (p *Pod) waitingFor() string {
+// waitingFor says in words why the pod is not Ready, and how much it needs somebody's
+// help: one that cannot run is often why its mates are not Ready either.
+func (p *Pod) waitingFor() (why string, need int) {
 	switch {
 	case p.Terminating:
-		return fmt.Sprintf("pod %s to be gone", p.Name)
+		return fmt.Sprintf("pod %s to be gone", p.Name), 2
+	case p.finished() && p.Trouble != "":
+		return fmt.Sprintf("pod %s, which has ended with phase %s: %s", p.Name, p.Phase, p.Trouble), 3
 	case p.finished():
-		return fmt.Sprintf("pod %s has ended with phase %s", p.Name, p.Phase)
+		return fmt.Sprintf("pod %s, which has ended with phase %s", p.Name, p.Phase), 3
 	case p.Node == "" && p.Unscheduled != "":
-		return fmt.Sprintf("pod %s: %s", p.Name, p.Unscheduled)
+		return fmt.Sprintf("pod %s: %s", p.Name, p.Unscheduled), 3
+	case p.Stuck != "":
+		return fmt.Sprintf("pod %s: %s", p.Name, p.Trouble), 3
 	case p.Trouble != "":
-		return fmt.Sprintf("pod %s: %s", p.Name, p.Trouble)
+		return fmt.Sprintf("pod %s: %s", p.Name, p.Trouble), 2
 	default:
-		return fmt.Sprintf("pod %s to become Ready", p.Name)
+		return fmt.Sprintf("pod %s to become Ready", p.Name), 1
 	}
 }
 
