@@ -115,8 +115,16 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	for _, problem := range m.unread {
 		c.warn(m, problem.Annotation, "InvalidAnnotation", "ReadAnnotation", "%s", problem.Error())
 	}
+	var errs []error
 	if m.steering.Undo != "" {
-		return wait, c.undo(ctx, m, &wait)
+		err := c.undo(ctx, m, &wait)
+		if err == nil {
+			return wait, nil
+		}
+		// What keeps the set from being changed must not keep its groups from being
+		// looked after.
+		c.warn(m, "undo", "FailedUpdate", "Undo", "Cannot undo (%s: %s): %v", v1.AnnotationUndo, m.steering.Undo, err)
+		errs = append(errs, err)
 	}
 	c.receive(m, now, &wait)
 	if err := c.adopt(ctx, m, now); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -151,7 +159,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 			plan = c.plan(m, now) // without teardowns
 		}
 	}
-	errs := c.execute(ctx, m, &plan, &wait)
+	errs = append(errs, c.execute(ctx, m, &plan, &wait)...)
 	m.blocked = plan.Blocked
 	for _, b := range plan.Blocked {
 		if _, reported := m.heldServices[b.Name]; !reported {
