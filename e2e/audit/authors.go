@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -49,14 +50,22 @@ func newLog(requests []*request) *log {
 
 // answered is the request that was answered with a state, nil if none is known.
 func (l *log) answered(s *state) *request {
-	return pick(l.exact[version{s.object, strconv.FormatInt(s.version, 10)}], s)
+	return pick(l.exact[version{s.object, strconv.FormatInt(s.version, 10)}], s, time.Time{})
 }
 
 // silently is the request that made a state and was answered with something else.
-func (l *log) silently(s *state) *request {
+// next is the author of what the object became then: a deletion at once makes two
+// writes and is answered with the second, or, where another one was faster with
+// that, with nothing of the object. It came in before anything that was stored
+// later was answered.
+func (l *log) silently(s *state, next *request, before time.Time) *request {
+	silent := l.silent[s.object]
+	if next != nil && s.condemned() && next.deletes() {
+		silent = append(slices.Clone(silent), next)
+	}
 	all := object{s.resource, types.NamespacedName{Namespace: s.Namespace}}
-	for _, candidates := range [][]*request{l.silent[s.object], l.lastFinalizer(s), l.collections[all], l.doubtful[s.object]} {
-		if r := pick(candidates, s); r != nil {
+	for _, candidates := range [][]*request{silent, l.lastFinalizer(s), l.collections[all], l.doubtful[s.object]} {
+		if r := pick(candidates, s, before); r != nil {
 			return r
 		}
 	}
@@ -79,10 +88,10 @@ func (l *log) lastFinalizer(s *state) []*request {
 
 // pick is the request among these that made a state. Several fit where later ones
 // changed nothing, since then they answer with the version that is there already.
-func pick(candidates []*request, s *state) *request {
+func pick(candidates []*request, s *state, before time.Time) *request {
 	var fit []*request
 	for _, r := range candidates {
-		if r.fits(s) {
+		if r.fits(s) && (before.IsZero() || r.received.Before(before)) {
 			fit = append(fit, r)
 		}
 	}
@@ -117,7 +126,8 @@ func (r *request) fits(s *state) bool {
 	case s.after == nil:
 		return r.deletes() || change && s.before.GetDeletionTimestamp() != nil
 	case s.condemned():
-		return r.deletes()
+		grace := s.after.GetDeletionGracePeriodSeconds()
+		return r.deletes() && (!r.force || grace == nil || *grace == 0)
 	case r.subresource == "binding":
 		return s.bound()
 	default:
@@ -127,13 +137,21 @@ func (r *request) fits(s *state) bool {
 
 // unstored says what is wrong with a request that was accepted, if etcd knows
 // nothing of it.
-func unstored(requests []*request, states []*state) []string {
+func unstored(requests []*request, states []*state, authors map[*state]*request) []string {
+	wrote := map[*request]bool{}
+	for _, r := range authors {
+		wrote[r] = true
+	}
 	known := map[version]bool{}
 	for _, s := range states {
 		known[version{s.object, strconv.FormatInt(s.version, 10)}] = true
 	}
 	var out []string
 	for _, r := range requests {
+		// Of two deletions at once both are accepted, and one does nothing.
+		if r.accepted() && r.subresource == "binding" && !wrote[r] {
+			out = append(out, fmt.Sprintf("nothing was stored for %s", r))
+		}
 		if r.accepted() && r.version != "" && !known[version{r.object, r.version}] {
 			out = append(out, fmt.Sprintf("answered with version %s, which was never stored: %s", r.version, r))
 		}

@@ -94,11 +94,36 @@ func TestAuthors(t *testing.T) {
 			l := newLog(tc.log)
 			got := l.answered(tc.state)
 			if got == nil {
-				got = l.silently(tc.state)
+				got = l.silently(tc.state, nil, time.Time{})
 			}
 			if got != want {
 				t.Errorf("author %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// TestDeletionAtOnce makes two writes, and another deletion may be faster with the
+// second.
+func TestDeletionAtOnce(t *testing.T) {
+	l := newLog([]*request{asked(1, "delete", "", ""), asked(2, "delete", "", "6")})
+	first, second := podAt(5, pod(), pod(going)), podAt(6, pod(going), nil)
+	next := l.answered(second)
+	if next == nil || next.version != "6" {
+		t.Fatalf("the second write is by %v", next)
+	}
+	if got := l.silently(first, next, time.Unix(3, 0)); got != l.silent[thePod][0] {
+		t.Errorf("the first write is by %v", got)
+	}
+	forced := asked(1, "delete", "", "", func(r *request) { r.force = true })
+	if got := newLog([]*request{forced}).silently(podAt(5, pod(), pod(going, func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = new(int64(30)) })), nil, time.Time{}); got != nil {
+		t.Errorf("a grace period of 30 s is by %v, which asked for 0", got)
+	}
+	l = newLog([]*request{asked(1, "patch", "", ""), next})
+	if got := l.silently(first, next, time.Unix(3, 0)); got != next {
+		t.Errorf("both writes are one request's, and the first is by %v", got)
+	}
+	if got := l.silently(first, nil, time.Unix(1, 0)); got != nil {
+		t.Errorf("by %v, which came after it was over", got)
 	}
 }

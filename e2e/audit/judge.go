@@ -50,11 +50,12 @@ func (r *Record) Judge(lossy bool) *Verdict {
 		}
 	}
 	for namespace, states := range byNamespace(r.states) {
-		checker := invariant.New()
+		checker, known := invariant.New(), newKnowledge()
 		v.checkers[namespace] = checker
 		for i, s := range states {
 			v.ofSets = v.ofSets || madeForSet(s)
-			c := change(states, r.authors, i)
+			c := known.change(states, r.authors, i)
+			known.learn(s, c.By)
 			v.Writes++
 			if c.By == invariant.Controller {
 				v.Controllers++
@@ -198,11 +199,8 @@ func describe(o invariant.Object) string {
 	case nil:
 		return "gone"
 	case *corev1.Pod:
-		ready := slices.ContainsFunc(o.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
 		return fmt.Sprintf("incarnation %s revision %s %s ready %t terminating %t", o.Annotations[lwsv1.AnnotationIncarnation],
-			o.Labels[lwsv1.LabelRevision], o.Status.Phase, ready, o.DeletionTimestamp != nil)
+			o.Labels[lwsv1.LabelRevision], o.Status.Phase, hasCondition(o, corev1.PodReady), o.DeletionTimestamp != nil)
 	case *lwsv1.LeaderWorkerSet:
 		s := &o.Status
 		text := fmt.Sprintf("generation %d observed %d, exist %d ready %d updated %d established %d, update %s current %s terminating %t", o.Generation,

@@ -84,24 +84,26 @@ func join(states []*state, events []auditv1.Event, asked time.Time) (*Record, er
 			early = append(early, r)
 		}
 	}
-	r := &Record{states: states, authors: map[*state]*request{}, gaps: unstored(early, states)}
+	r := &Record{states: states, authors: map[*state]*request{}}
 	l, next := newLog(requests), map[object]*state{}
+	var answered time.Time // the first answer to what was stored later
 	for _, s := range slices.Backward(states) {
 		author := l.answered(s)
-		if later := next[s.object]; author == nil && later != nil && later.after == nil && s.condemned() {
-			author = r.authors[later] // a deletion at once makes two writes, and answers with the second
-		}
 		if author == nil {
-			author = l.silently(s)
-		}
-		if author != nil {
-			r.authors[s] = author
-		} else {
-			r.lost = append(r.lost, s)
+			author = l.silently(s, r.authors[next[s.object]], answered)
 		}
 		next[s.object] = s
+		if author == nil {
+			r.lost = append(r.lost, s)
+			continue
+		}
+		r.authors[s] = author
+		if answered.IsZero() || author.answered.Before(answered) {
+			answered = author.answered
+		}
 	}
 	slices.Reverse(r.lost)
+	r.gaps = unstored(early, states, r.authors)
 	return r, nil
 }
 

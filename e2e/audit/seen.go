@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,7 +23,7 @@ const (
 )
 
 // seen is what the author of the i-th state of a namespace could know.
-func seen(states []*state, authors map[*state]*request, i int) *invariant.Seen {
+func (k *knowledge) seen(states []*state, authors map[*state]*request, i int) *invariant.Seen {
 	s := states[i]
 	since := authors[s].received.Add(-cacheLag)
 	status, isStatus := s.before.(*lwsv1.LeaderWorkerSet)
@@ -30,15 +31,15 @@ func seen(states []*state, authors map[*state]*request, i int) *invariant.Seen {
 		since = since.Add(-syncTime) // a sync begins with the status, if it writes that
 	}
 	first := settledBy(states[:i], authors, since)
-	out := &invariant.Seen{}
+	name, uid := setOf(s)
+	out := &invariant.Seen{Pods: k.proven[uid]}
 	if first >= 0 {
-		out.Pods = states[first].version
+		out.Pods = max(out.Pods, states[first].version)
 	}
 	if isStatus && authors[s].wantsVersion && status.DeletionTimestamp == nil {
 		out.Set = status
 		return out
 	}
-	name, uid := setOf(s)
 	versions := setVersions(states[:i], first, name, uid)
 	if len(versions) > 0 {
 		out.Set, out.Later = versions[0], versions[1:]
@@ -108,8 +109,59 @@ func setVersions(states []*state, first int, name types.NamespacedName, uid type
 	return same
 }
 
+// knowledge is what the controller's own writes prove that it knew. It says of a
+// group that it is Ready when its cache has shown all its pods Ready; and what a
+// cache shows of pods it shows in the order of their versions. So it then had seen
+// all that happened to any pod before.
+type knowledge struct {
+	// proven is, by set, the version up to which its pods had been seen.
+	proven map[types.UID]int64
+	// ready is the version at which each pod became Ready, of those that are.
+	ready map[types.NamespacedName]readyPod
+}
+
+type readyPod struct {
+	mates string
+	since int64
+}
+
+func newKnowledge() *knowledge {
+	return &knowledge{proven: map[types.UID]int64{}, ready: map[types.NamespacedName]readyPod{}}
+}
+
+// learn takes in the next state of a namespace.
+func (k *knowledge) learn(s *state, by invariant.Actor) {
+	pod, ok := s.after.(*corev1.Pod)
+	if s.resource == pods && (!ok || !hasCondition(pod, corev1.PodReady)) {
+		delete(k.ready, s.NamespacedName)
+	}
+	if !ok {
+		return
+	}
+	_, uid := setOf(s)
+	mates := fmt.Sprint(uid, pod.Labels[lwsv1.LabelGroupIndex], pod.Annotations[lwsv1.AnnotationIncarnation])
+	if was, known := k.ready[s.NamespacedName]; hasCondition(pod, corev1.PodReady) && (!known || was.mates != mates) {
+		k.ready[s.NamespacedName] = readyPod{mates, s.version}
+	}
+	before, _ := s.before.(*corev1.Pod)
+	if by != invariant.Controller || before == nil || hasCondition(before, lwsv1.ConditionGroupReady) || !hasCondition(pod, lwsv1.ConditionGroupReady) {
+		return
+	}
+	for _, r := range k.ready {
+		if r.mates == mates {
+			k.proven[uid] = max(k.proven[uid], r.since)
+		}
+	}
+}
+
+func hasCondition(p *corev1.Pod, kind corev1.PodConditionType) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == kind && c.Status == corev1.ConditionTrue
+	})
+}
+
 // change is the i-th state of a namespace as the checker takes it.
-func change(states []*state, authors map[*state]*request, i int) *invariant.Change {
+func (k *knowledge) change(states []*state, authors map[*state]*request, i int) *invariant.Change {
 	s, r := states[i], authors[states[i]]
 	c := &invariant.Change{By: invariant.User, Verb: invariant.Update, Before: s.before, After: s.after}
 	switch {
@@ -127,7 +179,7 @@ func change(states []*state, authors map[*state]*request, i int) *invariant.Chan
 		c.Subresource = r.subresource
 	}
 	if c.By == invariant.Controller {
-		c.Seen = seen(states, authors, i)
+		c.Seen = k.seen(states, authors, i)
 	}
 	return c
 }

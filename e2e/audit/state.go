@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -145,8 +146,7 @@ func (s *state) managers() []string {
 	var out []string
 	for _, m := range s.after.GetManagedFields() {
 		old := s.before != nil && slices.ContainsFunc(s.before.GetManagedFields(), func(o metav1.ManagedFieldsEntry) bool {
-			return o.Manager == m.Manager && o.Operation == m.Operation && o.Subresource == m.Subresource && o.Time.Equal(m.Time) &&
-				(o.FieldsV1 == nil) == (m.FieldsV1 == nil) && (o.FieldsV1 == nil || string(o.FieldsV1.Raw) == string(m.FieldsV1.Raw))
+			return equality.Semantic.DeepEqual(o, m)
 		})
 		if !old {
 			out = append(out, m.Manager)
