@@ -10,11 +10,12 @@ import (
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"lws-controller/e2e/audit"
 	"lws-controller/e2e/cluster"
 )
 
 // ControllerAgent is how the user agent of the controller's requests begins.
-const ControllerAgent = "lws-controller/"
+const ControllerAgent = audit.ControllerAgent
 
 // Counts are numbers of requests by verb and resource, like "create pods" or
 // "patch pods/status".

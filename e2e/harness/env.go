@@ -29,18 +29,23 @@ type Env struct {
 	Sets *client.Client
 	// Controller is the one that all tests of a package share, with Main.
 	Controller *Controller
+	// LosesAnswers is set by a test that kills the API server: then the audit log
+	// may lack requests that were carried out.
+	LosesAnswers bool
 
 	mu         sync.Mutex
 	namespaces map[string]int
 }
 
-// NewEnv makes the clients for a cluster. It starts no controller.
+// NewEnv makes the clients for a cluster. It starts no controller. When the test
+// ends, after the controllers that it starts later, all that was written is judged.
 func NewEnv(t testing.TB, c *cluster.Cluster) *Env {
 	t.Helper()
 	env, err := newEnv(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	env.judgeAfter(t)
 	return env
 }
 
@@ -117,6 +122,11 @@ func runMain(m *testing.M, options cluster.Options, env **Env, args []string) (c
 	if code != 0 {
 		fmt.Fprintf(os.Stderr, "log of the controller: %s, its end:\n%s\n", e.Controller.log, e.Controller.tail())
 	}
+	verdict, err := e.judge()
+	if err != nil {
+		return 1, fmt.Errorf("invariants: %w", err)
+	}
+	fmt.Fprintf(os.Stderr, "invariants: %s\n", verdict)
 	return code, nil
 }
 

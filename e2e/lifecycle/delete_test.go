@@ -83,6 +83,7 @@ func TestDelete(t *testing.T) {
 					t.Errorf("the controller still remembers %s/%s", s.Namespace, s.Name)
 				}
 			}
+			env.AtRest(t, ns)
 		})
 	}
 }

@@ -101,7 +101,7 @@ func waitRestored(t *testing.T, set *harness.Set, before map[string]types.UID, n
 const settled = 1500 * time.Millisecond
 
 // quiet fails the test if the controller writes anything about the namespace for a
-// while.
+// while, or if the namespace is not as it must be when all is done.
 func quiet(t *testing.T, ns string) {
 	t.Helper()
 	time.Sleep(settled)
@@ -110,6 +110,7 @@ func quiet(t *testing.T, ns string) {
 	if writes := env.Writes(t, ns, since); len(writes) > 0 {
 		t.Errorf("nothing happens, but the controller writes:\n%s", writes)
 	}
+	env.AtRest(t, ns)
 }
 
 // waitEvent waits for an event of this type and reason whose note contains all

@@ -59,6 +59,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitPods(t, set, 6)
+	env.AtRest(t, ns)
 }
 
 // TestScaleDownMidway: what is no longer wanted while it is being made goes.
@@ -69,6 +70,7 @@ func TestScaleDownMidway(t *testing.T) {
 	harness.WaitFor(t, "the first pods", harness.DefaultTimeout, func() (bool, string) { return len(env.Pods(t, set)) > 3, "" })
 	env.Scale(t, set, 2)
 	waitPods(t, set, 4)
+	env.AtRest(t, ns)
 }
 
 // TestHorizontalPodAutoscaler has the real autoscaler read the scale subresource,

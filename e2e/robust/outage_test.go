@@ -17,6 +17,7 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	c := cluster.StartT(t, cluster.Options{})
 	e := harness.NewEnv(t, c)
+	e.LosesAnswers = true
 	// After an outage the controller manager takes half a minute to see to new ones.
 	first, second, third := e.Namespace(t), e.Namespace(t), e.Namespace(t)
 	t.Run("NothingThereAtStart", func(t *testing.T) { nothingThereAtStart(t, e, first) })
