@@ -50,10 +50,35 @@ type body struct {
 }
 
 func readBody(raw *runtime.Unknown) (b body, err error) {
-	if raw == nil || len(raw.Raw) == 0 || raw.Raw[0] != '{' {
-		return b, nil // a JSON patch names no object
+	if raw == nil || len(raw.Raw) == 0 {
+		return b, nil
+	}
+	if raw.Raw[0] == '[' {
+		return readJSONPatch(raw.Raw)
 	}
 	return b, json.Unmarshal(raw.Raw, &b)
+}
+
+// readJSONPatch reads the preconditions of a JSON patch: what it tests.
+func readJSONPatch(patch []byte) (b body, err error) {
+	var steps []struct {
+		Op, Path string
+		Value    any
+	}
+	if err := json.Unmarshal(patch, &steps); err != nil {
+		return b, err
+	}
+	for _, s := range steps {
+		value, _ := s.Value.(string)
+		switch {
+		case s.Op != "test":
+		case s.Path == "/metadata/uid":
+			b.Metadata.UID = value
+		case s.Path == "/metadata/resourceVersion":
+			b.Metadata.ResourceVersion = value
+		}
+	}
+	return b, nil
 }
 
 // newRequest reads an audit event; nil: it is no write that is judged.
