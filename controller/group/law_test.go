@@ -63,6 +63,10 @@ func (w *world) remove(p Pod) {
 	w.news = append(w.news, Event{Kind: PodGone, Worker: p.Worker, UID: p.UID, Version: w.next()})
 }
 
+// notFound is what the answer to a request about a pod that is gone tells: its UID,
+// and no version.
+func notFound(p Pod) Event { return Event{Kind: PodGone, Worker: p.Worker, UID: p.UID} }
+
 // step changes the world and returns the answer to the controller, if the change
 // was a request of its own.
 func (w *world) step(t *rapid.T) *Event {
@@ -75,7 +79,7 @@ func (w *world) step(t *rapid.T) *Event {
 		answer = Accepted(w.create(worker, t), "created")
 	case p.Terminating:
 		w.remove(*p)
-		return nil
+		answer = notFound(*p)
 	case rapid.IntRange(0, 3).Draw(t, "kind") == 0:
 		gone := *p
 		gone.Terminating = true
@@ -83,7 +87,7 @@ func (w *world) step(t *rapid.T) *Event {
 		answer = Event{Kind: DeleteAccepted, Worker: worker, UID: p.UID}
 	case rapid.IntRange(0, 9).Draw(t, "forced") == 0:
 		w.remove(*p)
-		return nil
+		answer = notFound(*p)
 	default:
 		answer = Accepted(w.change(*p, t), "patched")
 	}
@@ -112,13 +116,14 @@ func (x *watcher) deliver(w *world, s *State, n int, t *rapid.T) {
 }
 
 // TestLaw: however late, doubled or interleaved with our own answers the news
-// come, once all are in, the group is seen as if its present pods had just been
+// come, and whether or not the state was restored from its snapshot amid them, once all are in, the group is seen as if its present pods had just been
 // observed (S20).
 func TestLaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{pods: map[int32]*Pod{}}
 		s, x := NewState(0), &watcher{}
 		var answers []Event
+		condemned := map[int32]types.UID{}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			if a := w.step(t); a != nil {
 				answers = append(answers, *a)
@@ -126,8 +131,22 @@ func TestLaw(t *testing.T) {
 			x.deliver(w, s, rapid.IntRange(0, 3).Draw(t, "news"), t)
 			if len(answers) > 0 && rapid.Bool().Draw(t, "answer") {
 				i := rapid.IntRange(0, len(answers)-1).Draw(t, "which")
+				if a := answers[i]; a.Kind == DeleteAccepted && knows(s, a.UID) {
+					condemned[a.Worker] = a.UID
+				}
 				s.Fold(answers[i], time.Time{})
 				answers = slices.Delete(answers, i, i+1)
+			}
+			if rapid.IntRange(0, 4).Draw(t, "rejected") == 0 {
+				reject(t, s)
+			}
+			if rapid.IntRange(0, 9).Draw(t, "restored") == 0 {
+				s = restored(t, s)
+			}
+			for _, p := range s.View("set", nil).Live {
+				if condemned[p.Worker] == p.UID {
+					t.Fatalf("pod %s counts as live, whose deletion was accepted", p.UID)
+				}
 			}
 		}
 		x.deliver(w, s, len(w.news), t)
@@ -142,6 +161,38 @@ func TestLaw(t *testing.T) {
 			t.Fatalf("view of the snapshot (-) and of the history (+) differ:\n%s", diff)
 		}
 	})
+}
+
+// knows says that the pod with this UID is there, as far as is known.
+func knows(s *State, uid types.UID) bool {
+	return slices.ContainsFunc(s.Pods(), func(p *Pod) bool { return p.UID == uid })
+}
+
+// reject has a request of ours fail: what is not observed has not happened.
+func reject(t *rapid.T, s *State) {
+	before := s.View("set", nil)
+	if s.Fold(Event{Kind: WriteRejected, Worker: rapid.Int32Range(0, 3).Draw(t, "of worker"), Cause: "refused"}, time.Time{}) {
+		t.Fatal("a rejected write changed what is known")
+	}
+	if diff := cmp.Diff(before, s.View("set", nil)); diff != "" {
+		t.Fatalf("view before (-) and after (+) a rejected write:\n%s", diff)
+	}
+}
+
+// restored is the state as its own snapshot gives it: what the journal is begun with,
+// and replayed from. It knows the same, and goes on as well.
+func restored(t *rapid.T, s *State) *State {
+	again := NewState(0)
+	for _, e := range s.Snapshot() {
+		again.Fold(e, time.Time{})
+	}
+	if diff := cmp.Diff(s.View("set", nil), again.View("set", nil)); diff != "" {
+		t.Fatalf("view before (-) and after (+) a round trip through the snapshot:\n%s", diff)
+	}
+	if diff := cmp.Diff(s.Unconfirmed(), again.Unconfirmed()); diff != "" {
+		t.Fatalf("unconfirmed before (-) and after (+) a round trip through the snapshot:\n%s", diff)
+	}
+	return again
 }
 
 // TestFoldIgnoresLateNews has the cases that the law rests on, one by one.
