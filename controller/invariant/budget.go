@@ -91,6 +91,9 @@ func (c *Checker) withOwnDoing(pods, now []*corev1.Pod, set types.UID) []*corev1
 // are at least min(R, E) - U. A group that has failed meanwhile, unseen, is not
 // our doing.
 func S7(c *Checker, ch *Change) string {
+	if message := c.s7Established(ch); message != "" {
+		return message
+	}
 	_, after, started := startedEntries(ch)
 	ours := func(e v1.RecyclingGroup) bool { return e.Cause == v1.RecycleUpdate || e.Cause == v1.RecycleRequested }
 	if ch.Seen == nil || !slices.ContainsFunc(started, ours) {
@@ -165,8 +168,10 @@ func S8(c *Checker, ch *Change) string {
 // S9: a group that failed is built again at the revision that its teardown
 // recorded, which is the one it had.
 func S9(c *Checker, ch *Change) string {
-	if message := c.s9Paused(ch); message != "" {
-		return message
+	for _, part := range []func(*Change) string{c.s9Paused, c.s9Partition} {
+		if message := part(ch); message != "" {
+			return message
+		}
 	}
 	p, at, ok := createdPod(ch)
 	if !ok {

@@ -24,6 +24,8 @@ type facts struct {
 	made map[int64]bool
 	// recycledAt is the mark that the leader of an incarnation has.
 	recycledAt map[int64]time.Time
+	// requested are the incarnations that were torn down by request, by its time.
+	requested map[time.Time]int64
 	// revision is that of the newest pod, incarnation its own.
 	revision    string
 	incarnation int64
@@ -35,7 +37,7 @@ type facts struct {
 
 func newFacts() *facts {
 	return &facts{leaders: map[int64]bool{}, readyLeaders: map[int64]bool{}, ready: map[int64]bool{},
-		failures: map[int64]bool{}, recreated: map[int64]bool{}, made: map[int64]bool{}, recycledAt: map[int64]time.Time{}}
+		failures: map[int64]bool{}, recreated: map[int64]bool{}, made: map[int64]bool{}, recycledAt: map[int64]time.Time{}, requested: map[time.Time]int64{}}
 }
 
 // group returns the facts of a group of the set with this UID.

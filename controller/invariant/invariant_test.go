@@ -112,6 +112,13 @@ func (s *story) status(f func(*v1.LeaderWorkerSetStatus)) {
 	s.change(&Change{By: Controller, Verb: Update, Subresource: "status", UID: true, Before: before, After: after})
 }
 
+// partition sets the annotation of that name.
+func (s *story) partition(value string) {
+	before := s.set.DeepCopy()
+	s.set.Annotations = map[string]string{v1.AnnotationPartition: value}
+	s.change(&Change{By: User, Verb: Update, Before: before, After: s.set.DeepCopy()})
+}
+
 // teardown puts one of group 0 on record.
 func (s *story) teardown(cause v1.RecycleCause) {
 	s.status(func(st *v1.LeaderWorkerSetStatus) { st.Recycling = []v1.RecyclingGroup{recycling(0, 1, cause, "r")} })
@@ -174,6 +181,40 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 				st.UpdateRevision = "q"
 				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleUpdate, "q"), recycling(1, 1, v1.RecycleUpdate, "q")}
 			})
+		}},
+		{"more established than there ever were", "S7", func(s *story) {
+			s.status(func(st *v1.LeaderWorkerSetStatus) { st.EstablishedReplicas = 0 })
+			s.broken = nil
+			s.run("a-0", 1, "r")
+			s.status(func(st *v1.LeaderWorkerSetStatus) { st.EstablishedReplicas = 1 })
+			s.status(func(st *v1.LeaderWorkerSetStatus) { st.EstablishedReplicas = 2 })
+		}},
+		{"established falls", "S7", func(s *story) {
+			s.status(func(st *v1.LeaderWorkerSetStatus) { st.EstablishedReplicas = 2 })
+		}},
+		{"an update below the partition", "S9", func(s *story) {
+			s.partition("1")
+			s.create(s.pod("a-0", 1, "r"))
+			s.revision("q", 2, "two")
+			s.status(func(st *v1.LeaderWorkerSetStatus) {
+				st.UpdateRevision = "q"
+				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleUpdate, "q")}
+			})
+		}},
+		{"built below the partition at the new revision", "S9", func(s *story) {
+			s.partition("1")
+			s.revision("q", 2, "two")
+			s.create(s.pod("a-0", 1, "q"))
+		}},
+		{"recreated twice for one request", "S11", func(s *story) {
+			s.set.Annotations = map[string]string{v1.AnnotationRecycle: "0@2025-12-31T00:00:00Z"}
+			for n := range int64(2) {
+				s.create(s.pod("a-0", int(n)+1, "r"))
+				s.status(func(st *v1.LeaderWorkerSetStatus) {
+					st.Recycling = []v1.RecyclingGroup{recycling(0, n+1, v1.RecycleRequested, "r")}
+				})
+				s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0", int(n)+1, "r")})
+			}
 		}},
 		{"index beyond the replicas", "S8", func(s *story) { s.create(s.pod("a-3", 1, "r")) }},
 		{"rebuilt at another revision after a failure", "S9", func(s *story) {

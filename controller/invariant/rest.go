@@ -84,6 +84,7 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 		mates := groups[index]
 		if whollyReady(mates) {
 			ready++
+			c.nothingOverlooked(s, index, mates, add)
 		} else if waits[index] != "" {
 			// It takes from the budget, and may keep others at an old revision.
 		} else if stuck || c.isBad(s, mates, bad) {
@@ -125,6 +126,22 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 	c.restingServices(s, groups, waits, add)
 	if !stuck && !stuckGroups {
 		c.restingSteering(s, groups, add)
+	}
+}
+
+// nothingOverlooked checks that no failure was left as it is: where one pod that
+// restarts means all, no group at rest has one that did (S11).
+func (c *Checker) nothingOverlooked(s *v1.LeaderWorkerSet, index int32, mates []*corev1.Pod, add adder) {
+	history, _ := revision.NewHistory(c.ownedRevisions(s))
+	r := history.ByKey(revisionOf(mates[0]))
+	if r == nil || r.Template.RestartPolicy != v1.RecreateGroupOnPodRestart {
+		return
+	}
+	c.count("S11")
+	for _, p := range mates {
+		if restarts(p) > 0 {
+			add("S11", "pod %s has restarted, and group %d of %s was not recreated", p.Name, index, s.Name)
+		}
 	}
 }
 

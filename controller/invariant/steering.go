@@ -71,6 +71,11 @@ func (c *Checker) s11Requested(ch *Change) string {
 		if made := c.group(after.UID, e.Index).recycledAt[e.Incarnation]; !made.IsZero() && !made.Before(request.At) {
 			return fmt.Sprintf("group %d is recreated a second time for one request", e.Index)
 		}
+		f := c.group(after.UID, e.Index)
+		if first, known := f.requested[request.At]; known && first < e.Incarnation {
+			return fmt.Sprintf("group %d is recreated for a request, which incarnation %d was already", e.Index, first)
+		}
+		f.requested[request.At] = e.Incarnation
 	}
 	return ""
 }
