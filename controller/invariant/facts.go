@@ -122,8 +122,14 @@ func (f *facts) learnFailure(ch *Change, pod *corev1.Pod, n int64) {
 	if condemned && ch.By != Controller {
 		failed(false)
 	}
-	if ch.Before != nil && ch.After != nil && ch.Before.GetLabels()[v1.LabelName] != ch.After.GetLabels()[v1.LabelName] {
+	changed := func(label string) bool {
+		return ch.Before != nil && ch.After != nil && ch.Before.GetLabels()[label] != ch.After.GetLabels()[label]
+	}
+	if changed(v1.LabelName) {
 		failed(false) // it is no longer seen: the same as gone
+	}
+	if changed(v1.LabelRevision) {
+		failed(false) // no group is of two revisions
 	}
 }
 

@@ -159,8 +159,8 @@ func createdPod(ch *Change) (*corev1.Pod, place, bool) {
 // lost its label is unseen, and is released once it turns out to be in the way.
 func S4(c *Checker, ch *Change) string {
 	p, ok := ch.After.(*corev1.Pod)
-	if !ok || ch.By != Controller || c.Several {
-		return ""
+	if !ok || ch.By != Controller || ch.Verb == Delete || c.Several {
+		return "" // a deletion mixes nothing
 	}
 	at, ok := placeOf(p)
 	if !ok {
