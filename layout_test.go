@@ -112,7 +112,7 @@ func TestLayout(t *testing.T) {
 
 // testOnly are packages that only tests import, and commands that are not shipped.
 func testOnly(place string) bool {
-	return slices.Contains([]string{"deploy/rbac", "controller/sim", "controller/sim/cmd/simulate", "controller/scenario", "controller/invariant"}, place)
+	return slices.Contains([]string{"deploy/rbac", "controller/sim", "controller/sim/cmd/simulate", "controller/scenario", "controller/invariant", "controller/mutant"}, place)
 }
 
 func checkImport(t *testing.T, importer, imported string, may []string) {

@@ -122,9 +122,9 @@ func exhaust(t *testing.T, s Scenario, behinds []int, points *atomic.Int64) {
 				}
 				t.Errorf("%s at write %d (%s), then caches %d behind: %v", fault, n, got.what, behind, got.broken)
 				if got.state != want.state {
-					t.Errorf("ends as\n%s\nnot as\n%s", got.state, want.state)
+					t.Errorf("L3: ends as\n%s\nnot as\n%s", got.state, want.state)
 				} else if got.tally != want.tally {
-					t.Errorf("made\n%s\nnot\n%s", difference(got.tally, want.tally), difference(want.tally, got.tally))
+					t.Errorf("L3: made\n%s\nnot\n%s", difference(got.tally, want.tally), difference(want.tally, got.tally))
 				}
 				t.Fatalf("story:\n%s", strings.Join(play(s, n, fault, behind, true).story, "\n"))
 			}

@@ -67,9 +67,9 @@ func lagEverywhere(t *testing.T, s Scenario, points *atomic.Int64) {
 			}
 			t.Errorf("from write %d on %s: %v", n, l, got.broken)
 			if got.state != want.state {
-				t.Errorf("ends as\n%s\nnot as\n%s", got.state, want.state)
+				t.Errorf("L3: ends as\n%s\nnot as\n%s", got.state, want.state)
 			} else if got.tally != want.tally {
-				t.Errorf("made\n%s\nnot\n%s", difference(got.tally, want.tally), difference(want.tally, got.tally))
+				t.Errorf("L3: made\n%s\nnot\n%s", difference(got.tally, want.tally), difference(want.tally, got.tally))
 			}
 			t.Fatalf("story:\n%s", strings.Join(playLagging(s, n, l, true).story, "\n"))
 		}

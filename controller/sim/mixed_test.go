@@ -100,7 +100,7 @@ func exhaustWrite(t *testing.T, s Scenario, write string) {
 			got := play(s, n, fault, 0, false)
 			visited.take(got.reached)
 			if len(got.broken) > 0 || got.state != want.state || got.tally != want.tally {
-				t.Fatalf("%s at write %d: %v\nends as\n%s\nnot as\n%s\nmade\n%s\nnot\n%s\nstory:\n%s", fault, n, got.broken, got.state, want.state,
+				t.Fatalf("%s at write %d: %v\nL3: ends as\n%s\nnot as\n%s\nmade\n%s\nnot\n%s\nstory:\n%s", fault, n, got.broken, got.state, want.state,
 					difference(got.tally, want.tally), difference(want.tally, got.tally), strings.Join(play(s, n, fault, 0, true).story, "\n"))
 			}
 		}

@@ -17,6 +17,7 @@ var (
 	flagDeep  = flag.Bool("deep", false, "faults at every write of every scenario, with caches of many ages")
 	flagWith  = flag.String("with", "", "actors that every run has, such as slow,nodes; see drawActors")
 	flagFirst = flag.Uint64("first", 0, "the first seed of the random runs")
+	flagFails = flag.Int("failures", 10, "after how many failed runs to stop")
 )
 
 func TestMain(m *testing.M) {
@@ -42,9 +43,9 @@ func TestRandom(t *testing.T) {
 		visited.take(r.World.reached)
 		if broken := r.Broken(); len(broken) > 0 {
 			failed++
-			t.Error(Explain(seed, broken[0]))
+			t.Error(Explain(seed, strings.Join(broken, "; ")))
 		}
-		return failed >= 10
+		return failed >= *flagFails
 	})
 	t.Log(all)
 	visited.done(t, randomRuns)
