@@ -39,8 +39,8 @@
 //	    creates the set. Without arguments it has one group of one pod and all
 //	    defaults. Arguments are the fields of the API: replicas, size,
 //	    startupPolicy, restartPolicy, subdomainPolicy, image, maxUnavailable,
-//	    maxSurge, partition, and annotations=(key=value, ...). The image "bad"
-//	    cannot be pulled.
+//	    maxSurge, partition, and annotations=(key=value, ...), an empty value taking one
+//	    off. The image "bad" cannot be pulled.
 //	edit image=v2 partition=1
 //	    changes the set, in one write.
 //	scale 4

@@ -69,7 +69,9 @@ func annotate(s *v1.LeaderWorkerSet, pairs []string) {
 	}
 	for _, pair := range pairs {
 		key, value, _ := strings.Cut(pair, "=")
-		s.Annotations[key] = value
+		if s.Annotations[key] = value; value == "" {
+			delete(s.Annotations, key)
+		}
 	}
 }
 

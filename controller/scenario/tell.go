@@ -130,7 +130,10 @@ func (t *teller) controllerWrote(c *invariant.Change) {
 	case c.Before == c.After:
 		t.tell("patch "+kind(c.After), c.After.GetName(), "without effect")
 	default:
-		if set, ok := c.After.(*v1.LeaderWorkerSet); ok {
+		if set, ok := c.After.(*v1.LeaderWorkerSet); ok && c.Subresource == "" {
+			t.line("patch set, generation %d→%d", c.Before.GetGeneration(), set.Generation)
+			return
+		} else if ok {
 			t.line("status %s", statusChange(&c.Before.(*v1.LeaderWorkerSet).Status, &set.Status))
 			return
 		}
