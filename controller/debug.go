@@ -91,16 +91,5 @@ func (m *memory) waitingFor(v *group.View) string {
 			return blockedMessage(b)
 		}
 	}
-	if entry := m.entries()[v.Index]; entry != nil && v.HasPods && v.Incarnation <= entry.Incarnation {
-		return fmt.Sprintf("%d pods to be gone (%s)", v.Terminating+len(v.Live), entry.Cause)
-	}
-	if v.Failure != nil && v.Failure.Counts {
-		for _, r := range m.set.Status.GroupRestarts {
-			if r.Index == v.Index && r.Revision == v.Revision {
-				due := r.LastAt.Add(rollout.RestartDelay(r.Count))
-				return fmt.Sprintf("its recreation at %s: %s", due.UTC().Format(time.RFC3339), v.Failure.Message)
-			}
-		}
-	}
-	return v.WaitingFor
+	return rollout.WaitingFor(v, m.entries()[v.Index], m.set.Status.GroupRestarts)
 }

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
@@ -31,7 +30,7 @@ type Known struct {
 
 // Input is what the planner gets to know at the given time.
 func (k *Known) Input(now time.Time) rollout.Input {
-	r := rolling(k.Set, &k.Steering)
+	r := k.Steering.Rolling(&k.Set.Spec, replicasOf(k.Set))
 	in := rollout.Input{
 		Now:       now,
 		Replicas:  replicasOf(k.Set),
@@ -80,31 +79,6 @@ func replicasOf(set *v1.LeaderWorkerSet) int32 {
 	return *set.Spec.Replicas
 }
 
-// rolling is the spec of the rollout, with what annotations say instead.
-func rolling(set *v1.LeaderWorkerSet, steering *rollout.Steering) v1.RollingUpdateConfiguration {
-	zero := int32(0)
-	out := v1.RollingUpdateConfiguration{Partition: &zero, MaxUnavailable: intstr.FromInt32(1)}
-	if c := set.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil {
-		out = *c
-		if c.Partition == nil {
-			out.Partition = &zero
-		}
-	}
-	if p := steering.Partition; p != nil {
-		n, err := intstr.GetScaledValueFromIntOrPercent(p, int(replicasOf(set)), true)
-		if at := int32(n); err == nil {
-			out.Partition = &at
-		}
-	}
-	if u := steering.MaxUnavailable; u != nil {
-		out.MaxUnavailable = *u
-	}
-	if s := steering.MaxSurge; s != nil {
-		out.MaxSurge = *s
-	}
-	return out
-}
-
 // progressingSince is from when on something should move, zero if the set is not on
 // its way: it set out, got another revision, or went on after a pause. What has just
 // changed shows in the status only once that is written.
@@ -138,7 +112,7 @@ func (m *memory) known() *Known {
 func (m *memory) replicas() int32 { return replicasOf(m.set) }
 
 func (m *memory) budget() rollout.Budget {
-	r := rolling(m.set, &m.steering)
+	r := m.steering.Rolling(&m.set.Spec, m.replicas())
 	return rollout.NewBudget(m.replicas(), r.MaxUnavailable, r.MaxSurge)
 }
 

@@ -7,14 +7,18 @@ import (
 	"lws-controller/controller/group"
 )
 
-// asked says that somebody wants the group recreated, that the time for it has
-// come, and that it has not been done: its leader is neither newer than the request
-// nor marked as made after it. Times of creation are whole seconds by the API
-// server's clock, which may differ from that of the request; the mark makes sure
-// that once is enough.
+// Open says that the request is about the group and has not been done for it: its
+// leader is neither newer than the request nor marked as made after it. Times of
+// creation are whole seconds by the API server's clock, which may differ from that of
+// the request; the mark makes sure that once is enough.
+func (r RecycleRequest) Open(v *group.View) bool {
+	return r.Names(v.Index) && v.Leader != nil && !v.Leader.Created.After(r.At) && v.Leader.RecycledAt.Before(r.At)
+}
+
+// asked says that somebody wants the group recreated, that the time for it has come,
+// and that it has not been done.
 func (p *planner) asked(v *group.View) bool {
-	return p.Recycle.Names(v.Index) && v.Leader != nil && !p.Now.Before(p.Recycle.At) &&
-		!v.Leader.Created.After(p.Recycle.At) && v.Leader.RecycledAt.Before(p.Recycle.At)
+	return !p.Now.Before(p.Recycle.At) && p.Recycle.Open(v)
 }
 
 // recreate takes down the groups that somebody wants recreated, each to come back

@@ -57,6 +57,31 @@ func (r RecycleRequest) Names(index int32) bool {
 	return slices.ContainsFunc(r.Groups, func(g IndexRange) bool { return g.First <= index && index <= g.Last })
 }
 
+// Rolling is the spec of the rollout, with what annotations say instead.
+func (s *Steering) Rolling(spec *v1.LeaderWorkerSetSpec, replicas int32) v1.RollingUpdateConfiguration {
+	zero := int32(0)
+	out := v1.RollingUpdateConfiguration{Partition: &zero, MaxUnavailable: intstr.FromInt32(1)}
+	if c := spec.RolloutStrategy.RollingUpdateConfiguration; c != nil {
+		out = *c
+		if c.Partition == nil {
+			out.Partition = &zero
+		}
+	}
+	if s.Partition != nil {
+		n, err := intstr.GetScaledValueFromIntOrPercent(s.Partition, int(replicas), true)
+		if at := int32(n); err == nil {
+			out.Partition = &at
+		}
+	}
+	if s.MaxUnavailable != nil {
+		out.MaxUnavailable = *s.MaxUnavailable
+	}
+	if s.MaxSurge != nil {
+		out.MaxSurge = *s.MaxSurge
+	}
+	return out
+}
+
 // SteeringProblem is an annotation that has no effect, because its value cannot be
 // understood: the admission policy refuses it, but it may have been written before
 // the policy was installed.
