@@ -25,9 +25,10 @@ var layout = map[string]struct {
 	// io are the files of a pure package that do I/O all the same.
 	io []string
 }{
-	"":                   {may: []string{"api/client", "api/v1", "cli/plan", "cli/replay", "cli/serve", "controller", "informers", "metrics", "revision"}},
+	"":                   {may: []string{"api/client", "api/v1", "cli/kubectl", "cli/plan", "cli/replay", "cli/serve", "controller", "informers", "metrics", "revision"}},
 	"api/v1":             {pure: true},
 	"api/client":         {may: []string{"api/v1"}},
+	"cli/kubectl":        {may: []string{"api/client", "api/v1", "controller/group", "controller/rollout", "revision", "topology"}},
 	"cli/plan":           {may: []string{"api/client", "api/v1", "controller", "controller/group", "controller/rollout", "revision", "topology"}, pure: true, io: []string{"read.go", "command.go"}},
 	"cli/replay":         {may: []string{"api/v1", "controller", "controller/group", "controller/rollout", "topology"}},
 	"cli/serve":          {may: []string{"controller", "informers", "metrics"}},
@@ -53,6 +54,7 @@ var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "T
 var external = []string{
 	"k8s.io/client-go", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/klog/v2", "k8s.io/utils",
 	"github.com/prometheus/client_golang", "github.com/spf13/cobra", "github.com/spf13/pflag",
+	"github.com/pmezard/go-difflib", "golang.org/x/term", "sigs.k8s.io/yaml",
 }
 
 type goPackage struct {

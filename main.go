@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ import (
 
 	"lws-controller/api/client"
 	v1 "lws-controller/api/v1"
+	"lws-controller/cli/kubectl"
 	"lws-controller/cli/plan"
 	"lws-controller/cli/replay"
 	"lws-controller/cli/serve"
@@ -50,14 +52,32 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		klog.Flush()
-		if !errors.Is(err, context.Canceled) {
-			fmt.Fprintln(os.Stderr, "lws-controller:", err)
-		}
-		os.Exit(1)
-	}
+	cmd, err := commandFor(os.Args[0], os.Args[1:]).ExecuteContextC(ctx)
 	klog.Flush()
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			fmt.Fprintln(os.Stderr, cmd.ErrPrefix(), err)
+		}
+		stop()
+		os.Exit(kubectl.ExitStatus(err))
+	}
+}
+
+// commandFor is the command tree that goes with the name of the program: a link to it
+// in the PATH makes it a plugin of kubectl.
+func commandFor(program string, args []string) *cobra.Command {
+	var cmd *cobra.Command
+	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
+	case kubectl.Plugin:
+		cmd = kubectl.NewPlugin(buildVersion())
+	case kubectl.Completion:
+		cmd = kubectl.NewPlugin(buildVersion())
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
+	default:
+		cmd = newCommand()
+	}
+	cmd.SetArgs(args)
+	return cmd
 }
 
 // newCommand is the command tree. The controller is its default command.
@@ -78,8 +98,8 @@ Outside a cluster it uses --kubeconfig, $KUBECONFIG or ~/.kube/config.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.addFlags(cmd.Flags())
-	cmd.AddCommand(newReplayCommand())
-	cmd.AddCommand(plan.NewCommand("lws-controller/" + buildVersion()))
+	cmd.SetErrPrefix("lws-controller:")
+	cmd.AddCommand(newReplayCommand(), plan.NewCommand("lws-controller/"+buildVersion()), kubectl.New(buildVersion()))
 	return cmd
 }
 
