@@ -29,20 +29,19 @@ it will be applied again.`,
 					return nil, err
 				}
 				now, _ := present(history, set)
-				target, value := before(history, now), rollout.UndoPrevious
-				switch {
-				case byName:
-					if target, err = c.revision(history, args[0], to); err != nil {
+				wish := rollout.UndoPrevious
+				if byName {
+					if _, err := c.revision(history, args[0], to); err != nil {
 						return nil, err
 					}
-					value = itoa(to)
-				case target == nil:
-					return nil, fmt.Errorf("%s has no earlier revision", c.title(args[0]))
+					wish = itoa(to)
 				}
-				if target.Key == now {
-					return nil, fmt.Errorf("%s: revision %d is the present spec", c.title(args[0]), target.Number)
+				steering, _ := rollout.ReadSteering(set.Annotations)
+				target, why := history.Undo(set, wish, now, steering.RestartedAt)
+				if why != "" {
+					return nil, fmt.Errorf("%s cannot go back: %s", c.title(args[0]), why)
 				}
-				ch := &change{annotation: v1.AnnotationUndo, value: &value, pinned: true,
+				ch := &change{annotation: v1.AnnotationUndo, value: &wish, pinned: true,
 					did: fmt.Sprintf("to go back to revision %d (%s)", target.Number, target.Key), next: followRollout,
 					cannotUndo: "apply the spec again"}
 				if r := history.ByKey(now); r != nil {
