@@ -77,7 +77,7 @@ func TestRolling(t *testing.T) {
 			set.Annotations, set.ResourceVersion = tc.annotations, "2"
 			m.set = nil
 			m.observeSet(set)
-			got := rolling(m.set, &m.steering)
+			got := m.steering.Rolling(&m.set.Spec, m.replicas())
 			if *got.Partition != tc.partition || got.MaxUnavailable.String() != tc.unavailable || got.MaxSurge.String() != tc.surge {
 				t.Errorf("partition %d, unavailable %s, surge %s; want %d, %s, %s", *got.Partition, got.MaxUnavailable.String(), got.MaxSurge.String(),
 					tc.partition, tc.unavailable, tc.surge)
