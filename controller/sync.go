@@ -113,7 +113,9 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		return wait, fmt.Errorf("settling the revisions: %w", err)
 	}
 	for _, problem := range m.unread {
-		c.warn(m, problem.Annotation, "InvalidAnnotation", "ReadAnnotation", "%s", problem.Error())
+		// Events about one version of a set that differ in nothing but the note are
+		// taken for one that repeats.
+		c.warn(m, problem.Annotation, "InvalidAnnotation", "Read/"+problem.Annotation, "%s", problem.Error())
 	}
 	var errs []error
 	if m.steering.Undo != "" {
