@@ -47,6 +47,7 @@ type API interface {
 // RevisionStore reads and writes ControllerRevisions; see revision.Store.
 type RevisionStore interface {
 	List(ctx context.Context, set *v1.LeaderWorkerSet) ([]*appsv1.ControllerRevision, error)
+	Labelled(ctx context.Context, set *v1.LeaderWorkerSet, name string) (bool, error)
 	Create(ctx context.Context, r *revision.Revision) (*revision.Revision, error)
 	Adopt(ctx context.Context, set *v1.LeaderWorkerSet, r *revision.Revision) (*revision.Revision, error)
 	SetNumber(ctx context.Context, r *revision.Revision, number int64) (*revision.Revision, error)

@@ -37,6 +37,9 @@ type memory struct {
 	// history is parsed from the revisions with these versions.
 	history         *revision.History
 	historyVersions string
+	// confirmedLost are the revisions that are in use and were not there on a live
+	// look, with the versions of the history then.
+	confirmedLost string
 	// update and current are the revisions of the last sync.
 	update, current string
 	// revisionTries is how often the name of the present revision was taken.

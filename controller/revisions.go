@@ -23,11 +23,10 @@ import (
 // spec and the stored revisions are those of the last time.
 func (c *Controller) settleRevisions(ctx context.Context, m *memory) error {
 	objects := c.belonging(m)
-	if versions := m.versions(objects); versions != m.historyVersions {
+	if m.versions(objects) != m.historyVersions {
 		if err := c.renewHistory(ctx, m, objects); err != nil {
 			return err
 		}
-		m.historyVersions = versions
 	}
 	m.current = m.history.Current(m.set, m.update)
 	return nil
@@ -117,10 +116,47 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 		return fmt.Errorf("revision of the present spec not found after it was stored")
 	}
 	m.history, m.update = history, found.Key
+	// With what was just stored: that somebody has deleted it is news too.
+	m.historyVersions = m.versions(objects)
 	// Sizes come from the history.
 	for _, t := range m.groups {
 		t.stale = true
 	}
+	return nil
+}
+
+// confirmLost lists the revisions live when one that groups are at, or are to come
+// back at, is in no cache: before it is taken for lost, and a group is built at another
+// one, the cache may only be behind.
+func (c *Controller) confirmLost(ctx context.Context, m *memory) error {
+	var lost []string
+	miss := func(key string) {
+		if key != "" && m.history.ByKey(key) == nil && !slices.Contains(lost, key) {
+			lost = append(lost, key)
+		}
+	}
+	for _, t := range m.groups {
+		miss(t.view.Revision)
+	}
+	for i := range m.set.Status.Recycling {
+		miss(m.set.Status.Recycling[i].Revision)
+	}
+	slices.Sort(lost)
+	confirmed := strings.Join(lost, " ") + " " + m.historyVersions
+	if len(lost) == 0 || m.confirmedLost == confirmed {
+		return nil
+	}
+	listed, err := c.Revisions.List(ctx, m.set)
+	if err != nil {
+		return err
+	}
+	if history, _ := revision.NewHistory(listed); slices.ContainsFunc(lost, func(key string) bool { return history.ByKey(key) != nil }) {
+		m.history = history
+		for _, t := range m.groups {
+			t.stale = true
+		}
+	}
+	m.confirmedLost = confirmed
 	return nil
 }
 
@@ -143,13 +179,17 @@ func (c *Controller) truncate(ctx context.Context, m *memory, surplus []*revisio
 	return nil
 }
 
-// surplus are the revisions that are neither in use nor to be kept. In use are those
-// of the status, of its entries, and of every pod that is there, whoever owns it: an
-// orphan may be adopted.
+// surplus are the revisions that are neither in use nor to be kept.
 func (m *memory) surplus() []*revision.Revision {
 	if len(m.history.Revisions()) <= m.steering.HistoryLimit {
 		return nil
 	}
+	return m.history.Surplus(m.steering.HistoryLimit, m.inUse())
+}
+
+// inUse are the keys of the status, of its entries, and of every pod that is there,
+// whoever owns it: an orphan may be adopted.
+func (m *memory) inUse() map[string]bool {
 	s := &m.set.Status
 	inUse := map[string]bool{m.update: true, m.current: true, s.UpdateRevision: true, s.CurrentRevision: true}
 	for i := range s.Recycling {
@@ -163,7 +203,7 @@ func (m *memory) surplus() []*revision.Revision {
 			inUse[p.Revision] = true
 		}
 	}
-	return m.history.Surplus(m.steering.HistoryLimit, inUse)
+	return inUse
 }
 
 // patientTries is how often the name of a new revision is tried in vain: it may
@@ -177,8 +217,7 @@ func (c *Controller) createRevision(ctx context.Context, m *memory, history *rev
 		return nil, err
 	}
 	if over := m.revisionTries - patientTries; over > 0 {
-		// Something holds the name and stays: a revision whose label was taken off,
-		// say. The next numbers are as good.
+		// Something holds the name and stays. The next numbers are as good.
 		fresh.Number += int64(over)
 		fresh.Object.Revision = fresh.Number
 		fresh.Object.Name = revision.ObjectName(m.key.Name, fresh.Key, fresh.Number)
@@ -186,6 +225,10 @@ func (c *Controller) createRevision(ctx context.Context, m *memory, history *rev
 	made, err := c.Revisions.Create(ctx, fresh)
 	if apierrors.IsAlreadyExists(err) {
 		m.revisionTries++
+		if labelled, err := c.Revisions.Labelled(ctx, m.set, fresh.Object.Name); err == nil && !labelled {
+			// Nobody's revision any more: its label was taken off.
+			m.revisionTries = max(m.revisionTries, patientTries+1)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -150,3 +150,62 @@ func TestHistoryLeavesOut(t *testing.T) {
 		t.Errorf("next number %d, want 8: the StatefulSet's does not count, the unreadable one does", h.NextNumber())
 	}
 }
+
+// What is in use stays, of the rest the latest; the order is that of the numbers, not
+// of the names or of the list.
+func TestSurplus(t *testing.T) {
+	var objects []*appsv1.ControllerRevision
+	for i, number := range []int64{5, 1, 4, 2, 3} {
+		objects = append(objects, stored(t, "r"+strconv.Itoa(i), "key"+strconv.FormatInt(number, 10), number, spec("a:"+strconv.Itoa(i))))
+	}
+	for _, c := range []struct {
+		limit int
+		inUse string
+		want  string
+	}{
+		{10, "", ""},
+		{5, "", ""},
+		{4, "", "key1"},
+		{2, "", "key1 key2 key3"},
+		{0, "", "key1 key2 key3 key4 key5"},
+		{0, "key1 key5", "key2 key3 key4"},
+		{1, "key1 key5", "key2 key3"},
+		{3, "key1 key5", ""},
+		{1, "key3 gone", "key1 key2 key4"},
+	} {
+		inUse := map[string]bool{}
+		for _, key := range strings.Fields(c.inUse) {
+			inUse[key] = true
+		}
+		var got []string
+		for _, r := range history(t, objects...).Surplus(c.limit, inUse) {
+			got = append(got, r.Key)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("limit %d, in use %q: %v go, want %q", c.limit, c.inUse, got, c.want)
+		}
+	}
+}
+
+// A revision whose object somebody deleted comes back under the key that it had,
+// unless that is taken.
+func TestLostKey(t *testing.T) {
+	s := set(t, simple)
+	own, _ := history(t).New(s, FromSet(s), time.Time{}, "")
+	for _, c := range []struct {
+		name, lost, taken, want string
+	}{
+		{"of another serialisation", "theirs", "", "theirs"},
+		{"of this one", own.Key, "", own.Key},
+		{"none is known", "", "", own.Key},
+		{"taken by other content", "theirs", "theirs", own.Key},
+	} {
+		h := history(t)
+		if c.taken != "" {
+			h = history(t, stored(t, "x", c.taken, 1, spec("b:1")))
+		}
+		if r, err := h.New(s, FromSet(s), time.Time{}, c.lost); err != nil || r.Key != c.want {
+			t.Errorf("%s: key %s (%v), want %s", c.name, r.Key, err, c.want)
+		}
+	}
+}

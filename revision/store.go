@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,11 +35,9 @@ func Belongs(object *appsv1.ControllerRevision, set *v1.LeaderWorkerSet) bool {
 // List reads live, past any cache, the ControllerRevisions that belong to the
 // set.
 func (s Store) List(ctx context.Context, set *v1.LeaderWorkerSet) ([]*appsv1.ControllerRevision, error) {
-	list, err := s.Client.ControllerRevisions(set.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: labels.Set{v1.LabelName: set.Name}.String(),
-	})
+	list, err := s.labelled(ctx, set)
 	if err != nil {
-		return nil, fmt.Errorf("listing revisions of %s/%s: %w", set.Namespace, set.Name, err)
+		return nil, err
 	}
 	var objects []*appsv1.ControllerRevision
 	for i := range list.Items {
@@ -47,6 +46,26 @@ func (s Store) List(ctx context.Context, set *v1.LeaderWorkerSet) ([]*appsv1.Con
 		}
 	}
 	return objects, nil
+}
+
+// Labelled says, from a live list, whether a ControllerRevision of this name carries
+// the set's label, whoever owns it.
+func (s Store) Labelled(ctx context.Context, set *v1.LeaderWorkerSet, name string) (bool, error) {
+	list, err := s.labelled(ctx, set)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.Items, func(o appsv1.ControllerRevision) bool { return o.Name == name }), nil
+}
+
+func (s Store) labelled(ctx context.Context, set *v1.LeaderWorkerSet) (*appsv1.ControllerRevisionList, error) {
+	list, err := s.Client.ControllerRevisions(set.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.Set{v1.LabelName: set.Name}.String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing revisions of %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	return list, nil
 }
 
 // Create stores a revision that History.New built. AlreadyExists means that the

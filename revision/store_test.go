@@ -46,6 +46,11 @@ func TestStore(t *testing.T) {
 	if _, err := store.Create(ctx, built); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("created twice: %v", err)
 	}
+	for name, want := range map[string]bool{"orphan": true, "former": true, "other": false, "none": false} {
+		if got, err := store.Labelled(ctx, s, name); err != nil || got != want {
+			t.Errorf("%s carries the set's label: %v, %v", name, got, err)
+		}
+	}
 
 	adopted, err := store.Adopt(ctx, s, h.ByKey("keyo"))
 	if err != nil {

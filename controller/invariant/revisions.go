@@ -23,6 +23,10 @@ func S13(c *Checker, ch *Change) string {
 	}
 	var others []*appsv1.ControllerRevision
 	for _, o := range c.revisions {
+		// One whose label was taken off is in nobody's history.
+		if o.Labels[v1.LabelName] != r.Labels[v1.LabelName] {
+			continue
+		}
 		if o.Name != r.Name && o.Namespace == r.Namespace && owner(o) == owner(r) {
 			others = append(others, o)
 		}

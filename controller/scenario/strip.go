@@ -1,20 +1,29 @@
 package scenario
 
 import (
+	"errors"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "lws-controller/api/v1"
 )
 
-// strip takes a label off a pod: that of the set, if none is named.
+// strip takes a label off a pod or a revision: that of the set, if none is named.
 func strip(p *play, a args) error {
-	words, err := a.exactly(1, "strip <pod> [label=<label>]")
-	if err != nil {
-		return err
+	off := func(o metav1.Object) { delete(o.GetLabels(), labelKey(a.text("label", v1.LabelName))) }
+	var err error
+	switch words := a.words(); {
+	case len(words) == 1:
+		err = p.script.ChangePod(words[0], func(o *corev1.Pod) { off(o) })
+	case len(words) == 2 && words[0] == "revision":
+		err = p.script.ChangeRevision(p.keyed(words[1]), func(o *appsv1.ControllerRevision) { off(o) })
+	default:
+		err = errors.New("usage: strip <pod> [label=<label>], strip revision <name> [label=<label>]")
 	}
-	if err := p.script.ChangePod(words[0], func(o *corev1.Pod) { delete(o.Labels, labelKey(a.text("label", v1.LabelName))) }); err != nil {
+	if err != nil {
 		return err
 	}
 	p.goOn()

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,7 +105,8 @@ func (t *teller) line(format string, a ...any) { t.tell(fmt.Sprintf(format, a...
 // Wrote tells of what the controller and the garbage collector write, of what
 // others but people delete, and of pods that are gone.
 func (t *teller) Wrote(c *invariant.Change) {
-	if r, ok := c.After.(*appsv1.ControllerRevision); ok && c.Verb == invariant.Create {
+	// One that was deleted, and is made again under its key, keeps its name.
+	if r, ok := c.After.(*appsv1.ControllerRevision); ok && c.Verb == invariant.Create && !slices.Contains(t.revisions, r.Labels[v1.LabelRevision]) {
 		t.revisions = append(t.revisions, r.Labels[v1.LabelRevision])
 	}
 	switch {

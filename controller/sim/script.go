@@ -296,6 +296,15 @@ func (s *Script) ChangePod(name string, f func(*corev1.Pod)) error {
 	return err
 }
 
+// ChangeRevision changes a revision as a person does.
+func (s *Script) ChangeRevision(name string, f func(*appsv1.ControllerRevision)) error {
+	_, err := update(s.world.server, s.world.server.revisions, s.key(name), request{by: invariant.User}, func(r *appsv1.ControllerRevision) error {
+		f(r)
+		return nil
+	})
+	return err
+}
+
 // Delete deletes a pod, service or revision as a person does.
 func (s *Script) Delete(kind, name string) error {
 	server, r := s.world.server, request{by: invariant.User}
