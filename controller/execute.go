@@ -221,6 +221,10 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 	case err == nil:
 		seen := group.ObservePod(created, worker)
 		x.fold(c.Index, group.Accepted(seen, "created"))
+		if worker == 0 && c.Lost != "" {
+			x.event(x.m, created, corev1.EventTypeWarning, "RevisionLost", "CreatePod", "Group %d is rebuilt at revision %s, "+
+				"which is the present spec: the ControllerRevision of its own revision %s is gone", c.Index, c.Revision, c.Lost)
+		}
 		if seen.Incarnation != c.Incarnation || seen.Revision != c.Revision {
 			return x.hold(c.Index, "PodAltered", fmt.Sprintf("pod %s was created with other labels or annotations than asked for: "+
 				"admission changes %s or %s", pod.Name, v1.AnnotationIncarnation, v1.LabelRevision))

@@ -200,7 +200,7 @@ func S9(c *Checker, ch *Change) string {
 // revision is the stored revision of a set with this key.
 func (c *Checker) revision(at place, key string) *appsv1.ControllerRevision {
 	for _, r := range c.revisions {
-		if r.Namespace == at.set.Namespace && owner(r) == at.uid && r.Labels[v1.LabelRevision] == key {
+		if r.Namespace == at.set.Namespace && owner(r) == at.uid && r.Labels[v1.LabelName] == at.set.Name && r.Labels[v1.LabelRevision] == key {
 			return r
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/topology"
@@ -30,6 +31,10 @@ func S11(c *Checker, ch *Change) string {
 		f := c.group(after.UID, e.Index)
 		if c.Several {
 			continue
+		}
+		at := place{set: types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, uid: after.UID}
+		if c.revision(at, f.revision) == nil {
+			continue // somebody has deleted it: what is missing cannot be made
 		}
 		if !c.failed(after.UID, e.Index, e.Incarnation) {
 			return fmt.Sprintf("group %d is recreated because of a failure of incarnation %d that never was", e.Index, e.Incarnation)

@@ -197,7 +197,14 @@ func (c *Checker) restingServices(s *v1.LeaderWorkerSet, groups map[int32][]*cor
 	if update := c.updateRevision(s); update != nil && subdomain(update) == v1.SubdomainShared {
 		need[s.Name] = true
 	}
-	for _, mates := range groups {
+	kept := map[string]bool{}
+	for index, mates := range groups {
+		at := place{set: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, uid: s.UID}
+		if len(mates) > 0 && c.revision(at, revisionOf(mates[0])) == nil {
+			// Nobody knows any more which it needs: what there was stays.
+			kept[s.Name], kept[topology.LeaderName(s.Name, index)] = true, true
+			continue
+		}
 		for _, p := range mates {
 			need[p.Spec.Subdomain] = true
 		}
@@ -209,7 +216,7 @@ func (c *Checker) restingServices(s *v1.LeaderWorkerSet, groups map[int32][]*cor
 		}
 	}
 	for _, service := range c.services {
-		if owner(service) == s.UID && !need[service.Name] && !awaited[service.Name] {
+		if owner(service) == s.UID && !need[service.Name] && !kept[service.Name] && !awaited[service.Name] {
 			add("L1", "service %s of %s is left over", service.Name, s.Name)
 		}
 	}
@@ -233,10 +240,12 @@ func (c *Checker) updateRevision(s *v1.LeaderWorkerSet) *revision.Revision {
 	return history.Find(revision.FromSet(s).Restarted(at))
 }
 
+// ownedRevisions are those that the set controls. One whose label was taken off is in
+// nobody's history.
 func (c *Checker) ownedRevisions(s *v1.LeaderWorkerSet) []*appsv1.ControllerRevision {
 	var out []*appsv1.ControllerRevision
 	for _, r := range c.revisions {
-		if owner(r) == s.UID {
+		if owner(r) == s.UID && r.Labels[v1.LabelName] == s.Name {
 			out = append(out, r)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/rollout"
+	"lws-controller/revision"
 	"lws-controller/topology"
 )
 
@@ -125,8 +126,9 @@ func (c *Checker) restingSteering(s *v1.LeaderWorkerSet, groups map[int32][]*cor
 			}
 		}
 	}
-	if unused := len(c.ownedRevisions(s)); unused > want.HistoryLimit+len(c.inUse(s)) {
-		add("L1", "%d revisions are kept, %d are in use, %d more were to be kept", unused, len(c.inUse(s)), want.HistoryLimit)
+	history, _ := revision.NewHistory(c.ownedRevisions(s))
+	if kept := len(history.Revisions()); kept > want.HistoryLimit+len(c.inUse(s)) {
+		add("L1", "%d revisions are kept, %d are in use, %d more were to be kept", kept, len(c.inUse(s)), want.HistoryLimit)
 	}
 }
 

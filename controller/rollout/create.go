@@ -80,7 +80,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 			if t, known = p.Templates[p.Update]; !known {
 				return c, false
 			}
-			c.Revision = p.Update
+			c.Lost, c.Revision = c.Revision, p.Update
 		}
 		c.Workers = []int32{0}
 		if !p.LeaderFirst {

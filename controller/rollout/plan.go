@@ -117,8 +117,11 @@ type Deletion struct {
 
 // Creation is one group that gets pods.
 type Creation struct {
-	Index       int32
-	Revision    string
+	Index    int32
+	Revision string
+	// Lost is the revision at which the group should be built, and cannot be since
+	// its object is gone; mostly empty.
+	Lost        string
 	Incarnation int64
 	// Workers are the indices to create, 0 is the leader. They ascend.
 	Workers []int32

@@ -21,8 +21,18 @@ func (p *planner) recycle() {
 			p.begin(v, v1.RecycleScaleDown, v.Revision, nil)
 		} else if f := v.FailureUnder(p.restartPolicy(v)); f != nil {
 			p.fail(v, f)
+		} else if p.lost(v) {
+			p.begin(v, v1.RecycleFailure, v.Revision, &group.Failure{Reason: "RevisionLost",
+				Message: "pods are missing, and the object of their revision " + v.Revision + " is gone"})
 		}
 	}
+}
+
+// lost says that the group lacks pods that nobody can make any more: the object of
+// its revision is gone.
+func (p *planner) lost(v *group.View) bool {
+	_, known := p.Templates[v.Revision]
+	return !known && (v.Leader == nil || len(v.Missing) > 0)
 }
 
 // restartPolicy is that of the group's own revision.

@@ -35,6 +35,10 @@ func (p *planner) services() {
 		add(0, p.Update)
 	}
 	keep := map[string]bool{}
+	keepAny := func(index int32) {
+		keep[p.SharedService] = true
+		keep[p.GroupService(index)] = true
+	}
 	for i := range p.Groups {
 		v := &p.Groups[i]
 		entry := p.entries[v.Index]
@@ -45,8 +49,11 @@ func (p *planner) services() {
 				add(v.Index, p.nextRevision(v.Index))
 			}
 		case v.HasPods:
-			keep[p.SharedService] = true
-			keep[p.GroupService(v.Index)] = true
+			keepAny(v.Index)
+		}
+		if _, known := p.Templates[v.Revision]; v.HasPods && !known {
+			// Which of them its pods name stood in the revision, whose object is gone.
+			keepAny(v.Index)
 		}
 	}
 	p.wantFresh(add)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -198,6 +199,22 @@ var monkeys = []struct {
 			return
 		}
 	}},
+	{"delete revision", func(w *World, _ *corev1.Pod) {
+		if r := w.anyRevision(); r != nil {
+			w.note("monkey deletes revision %s", r.Name)
+			_ = remove(w.server, w.server.revisions, keyOf(r), request{by: invariant.User})
+		}
+	}},
+	{"strip revision", func(w *World, _ *corev1.Pod) {
+		if r := w.anyRevision(); r != nil {
+			label := []string{v1.LabelName, v1.LabelRevision}[w.rng.IntN(2)]
+			w.note("monkey strips %s off revision %s", label, r.Name)
+			_, _ = update(w.server, w.server.revisions, keyOf(r), request{by: invariant.User}, func(r *appsv1.ControllerRevision) error {
+				delete(r.Labels, label)
+				return nil
+			})
+		}
+	}},
 	{"squat", func(w *World, p *corev1.Pod) {
 		name := topology.PodName(w.at.Name, w.rng.Int32N(4), w.rng.Int32N(3))
 		w.note("monkey creates a pod %s of its own", name)
@@ -210,6 +227,15 @@ var monkeys = []struct {
 		_, _ = create(w.server, w.server.pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: theKey.Namespace, Name: "stray", Labels: labels},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}, request{by: invariant.User})
 	}},
+}
+
+// anyRevision is one of the revisions, nil if there is none.
+func (w *World) anyRevision() *appsv1.ControllerRevision {
+	all := w.server.revisions.list()
+	if len(all) == 0 {
+		return nil
+	}
+	return all[w.rng.IntN(len(all))]
 }
 
 // monkeyActs has the monkey do something.
