@@ -34,7 +34,7 @@ generate: ## make deepcopy functions and the CRD anew from api/v1, and tidy go.m
 	go -C e2e/tools mod tidy
 
 .PHONY: test
-test: fmt vet lint verify unit e2e ## all checks and tests, in the order fmt vet lint verify unit e2e
+test: fmt vet lint verify unit coverage e2e ## all checks and tests, in the order fmt vet lint verify unit coverage e2e
 	$(say) 'all passed'
 
 .PHONY: fmt
@@ -68,6 +68,20 @@ verify: ## check that generated files and go.mod files are fresh
 unit: ## unit tests, with the race detector; no control plane
 	$(say) 'unit: go test $(or $(RACE),without -race: no C compiler)'
 	KUBE_CACHE_MUTATION_DETECTOR=true go test $(RACE) ./...
+
+# What no run of the simulator and no scenario comes to has a reason, or is dead.
+.PHONY: coverage
+coverage: ## check that the simulator and the scenarios run all of the planner, save what has a reason
+	$(say) 'coverage: the planner, by simulator and scenarios'
+	@mkdir -p bin
+	go test -coverpkg=./controller/group,./controller/rollout -coverprofile=bin/coverage \
+		-run 'TestRandom|TestScenarios|TestRestartInThePast|TestLost|TestNames|TestFor|TestEnds|TestNo' ./controller/sim ./controller/scenario
+	go test ./controller/sim -run TestCoreIsCovered -profile=../../bin/coverage -v
+
+.PHONY: mutants
+mutants: ## plant bugs in the controller and check that an invariant names each
+	$(say) 'mutants: planted bugs'
+	go test ./controller/mutant -mutants -count=1 -v -timeout 20m
 
 .PHONY: control-plane
 control-plane: ## build the control plane for tests and demo, unless it is there

@@ -21,7 +21,7 @@ import (
 var flagMutants = flag.Bool("mutants", false, "plant the bugs and have the simulator find them; takes minutes")
 
 // patience is how long the runs may take that are to find a bug.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // mutant is a bug to be planted.
 type mutant struct {
@@ -113,9 +113,9 @@ func TestMutants(t *testing.T) {
 func (m *mutant) hunted(t *testing.T, root string) find {
 	t.Helper()
 	begin := time.Now()
+	binary := m.build(t, root)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	binary := m.build(t, root)
 	run := exec.CommandContext(ctx, binary, m.by.args...)
 	run.Dir = filepath.Join(root, m.by.folder)
 	// As many bugs are looked for at a time as there are processors.
