@@ -79,6 +79,9 @@ func (r Reader) dryRun(ctx context.Context, c *Change, s *Snapshot) error {
 		}
 		return nil
 	}
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("set %s/%s not found: %w", c.Namespace, c.Name, err)
+	}
 	if err != nil {
 		return fmt.Errorf("reading the set: %w", err)
 	}
