@@ -26,6 +26,7 @@ var (
 // be cut off after any of them, as by a crash.
 type world struct {
 	t     *testing.T
+	seed  uint64
 	rnd   *rand.Rand
 	now   time.Time
 	story []string
@@ -54,11 +55,11 @@ func (w *world) tell(format string, args ...any) {
 func (w *world) fail(invariant, format string, args ...any) {
 	w.t.Helper()
 	w.t.Fatalf("%s broken: %s\nstory:\n  %s\nreplay: go test ./controller/rollout -run %s -rollout.seed %d",
-		invariant, fmt.Sprintf(format, args...), strings.Join(w.story, "\n  "), w.t.Name(), *seed)
+		invariant, fmt.Sprintf(format, args...), strings.Join(w.story, "\n  "), w.t.Name(), w.seed)
 }
 
 func newWorld(t *testing.T, n uint64) *world {
-	w := &world{t: t, rnd: rand.New(rand.NewPCG(n, n)), now: now, pods: map[string]*group.Pod{}, bad: map[string]bool{},
+	w := &world{t: t, seed: n, rnd: rand.New(rand.NewPCG(n, n)), now: now, pods: map[string]*group.Pod{}, bad: map[string]bool{},
 		services: map[string]Service{"s": {}}, revisionOf: map[int32]string{}, current: "r0"}
 	w.policy = []v1.RestartPolicyType{v1.RecreateGroupOnPodRestart, v1.RecreateGroupOnPodRestart, v1.NoneRestartPolicy}[w.rnd.IntN(3)]
 	w.spec = Input{Update: "r0", Templates: map[string]Template{}, LeaderFirst: w.rnd.IntN(3) == 0,
@@ -429,7 +430,6 @@ func TestWorld(t *testing.T) {
 	}
 	steps, writes := 0, 0
 	for n := first; n <= last; n++ {
-		*seed = n
 		w := newWorld(t, n)
 		for range 100 {
 			w.step()
