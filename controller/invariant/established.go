@@ -62,7 +62,7 @@ func (c *Checker) s9Partition(ch *Change) string {
 	}
 	for _, s := range append(append([]*v1.LeaderWorkerSet{ch.Seen.Set}, ch.Seen.Later...), c.sets[at.set]) {
 		current := s.Status.CurrentRevision
-		if at.group >= partition(s) || onRecord(s, at.group) || revisionOf(p) == current || c.revision(at, current) == nil {
+		if current == "" || at.group >= partition(s) || onRecord(s, at.group) || revisionOf(p) == current || c.revision(at, current) == nil {
 			return ""
 		}
 	}

@@ -129,7 +129,7 @@ func (c *Checker) seenSet(ch *Change) *v1.LeaderWorkerSet {
 }
 
 // S3: nothing of an incarnation is created while pods of an earlier one exist,
-// terminating ones included.
+// terminating ones included, or while its own teardown was known to be on record.
 func S3(c *Checker, ch *Change) string {
 	p, at, ok := createdPod(ch)
 	if !ok {
@@ -142,7 +142,21 @@ func S3(c *Checker, ch *Change) string {
 				p.Name, incarnation(p), mate.Name, incarnation(mate))
 		}
 	}
-	return ""
+	now := c.sets[at.set]
+	if ch.Seen == nil || ch.Seen.Set == nil || now == nil || now.UID != at.uid {
+		return ""
+	}
+	for _, s := range slices.Concat(ch.Seen.Later, []*v1.LeaderWorkerSet{ch.Seen.Set, now}) {
+		if !tornDown(s, at.group, incarnation(p)) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("pod %s of incarnation %d created, whose teardown is on record", p.Name, incarnation(p))
+}
+
+// tornDown says that the teardown of this incarnation, or of a later one, is on record.
+func tornDown(s *v1.LeaderWorkerSet, index int32, n int64) bool {
+	return slices.ContainsFunc(s.Status.Recycling, func(e v1.RecyclingGroup) bool { return e.Index == index && e.Incarnation >= n })
 }
 
 // createdPod is the pod that the controller created by a change, and its place.

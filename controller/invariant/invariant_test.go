@@ -164,6 +164,13 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0-1", 1, "r", readyPod), After: s.pod("a-0-1", 1, "r", readyPod, going)})
 			s.create(s.pod("a-0", 2, "r"))
 		}},
+		{"an incarnation begins again", "S3", func(s *story) {
+			s.create(s.pod("a-0", 1, "r"))
+			s.teardown(v1.RecycleScaleDown)
+			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0", 1, "r")})
+			s.set = s.sets[types.NamespacedName{Namespace: "ns", Name: "a"}]
+			s.create(s.pod("a-0", 1, "r"))
+		}},
 		{"two revisions in a group", "S4", func(s *story) {
 			s.revision("q", 2, "two")
 			s.create(s.pod("a-0", 1, "r", readyPod))

@@ -87,7 +87,7 @@ var durableFacts = []mutant{
 		random(300), "S11"},
 	{"incarnations begin anew", "old workers cannot be told from new ones",
 		"controller/rollout/create.go", "c.Incarnation, c.Verify = recorded.Incarnation+1, true", "c.Incarnation, c.Verify = 1, true",
-		random(300), "S11"},
+		random(300), "S3"},
 	{"disruptions count as failures", "draining nodes spends the restart budget",
 		"controller/rollout/recycle.go", "if !f.Counts {", "if false {",
 		scenario("disruption"), "S12"},
