@@ -65,13 +65,14 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *rollout.Tally, stall
 		fmt.Sprintf("Nothing has moved for %s: %s", m.steering.ProgressDeadline, m.holdUp(s)), "The rollout is not stalled")
 	reason, message := m.trouble(s)
 	set(v1.ConditionDegraded, reason, message != "", message, "Nothing is wrong")
-	// kstatus goes by the first of these two that is True.
-	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int {
-		if a.Type == v1.ConditionStalled && b.Type == v1.ConditionReconciling {
-			return -1
+	// kstatus goes by the first of Stalled and Reconciling that is True.
+	rank := func(c metav1.Condition) int {
+		if c.Type == v1.ConditionStalled {
+			return 0
 		}
-		return 0
-	})
+		return 1
+	}
+	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int { return rank(a) - rank(b) })
 }
 
 // holdUp says which group holds the set up, and why: one that cannot be made, else the

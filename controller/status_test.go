@@ -11,6 +11,7 @@ import (
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
+	"lws-controller/controller/rollout"
 	"lws-controller/revision"
 )
 
@@ -180,5 +181,21 @@ func TestStatusPatch(t *testing.T) {
 				t.Errorf("patch\n got %s\nwant %s", data, want)
 			}
 		})
+	}
+}
+
+// kstatus goes by the first of Stalled and Reconciling that is True, so Stalled comes
+// first, whichever conditions were there before it.
+func TestStalledComesFirst(t *testing.T) {
+	m := memoryOf(1, pendingView(0, "b"))
+	m.steering.ProgressDeadline = time.Minute
+	s := &m.set.Status
+	for _, kind := range []string{v1.ConditionProgressing, v1.ConditionReconciling, v1.ConditionAvailable, v1.ConditionRolloutPaused, v1.ConditionUpdateInProgress} {
+		s.Conditions = append(s.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionFalse})
+	}
+	now := time.Unix(1000, 0)
+	m.conditions(s, &rollout.Tally{Desired: 1, Progressing: true}, true, now)
+	if got, want := conditionsOf(s), "STALLED PROGRESSING RECONCILING available rolloutpaused updateinprogress"; got != want {
+		t.Errorf("conditions %s, want %s", got, want)
 	}
 }
