@@ -110,7 +110,8 @@ func TestStatus(t *testing.T) {
 // A change that the controller has not taken up yet is not over.
 func TestObserved(t *testing.T) {
 	for name, change := range map[string]func(*world){
-		"spec": func(w *world) { w.set.Generation++ },
+		"spec":   func(w *world) { w.set.Generation++ },
+		"status": func(w *world) { w.set.Status.UpdateRevision = w.key(1) },
 		"restart": func(w *world) {
 			w.set.Annotations = map[string]string{v1.AnnotationRestartedAt: "2026-12-01T12:00:00Z"}
 		},
