@@ -40,8 +40,8 @@ func (c *Controller) undo(ctx context.Context, m *memory, wait *Wait) error {
 		m.mu.Lock()
 	}
 	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err):
-		// The set has changed, or the annotation is off already: news will come.
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		// The set has changed: news will come.
 		wait.sooner(conflictDelay)
 		return nil
 	case err != nil:

@@ -35,12 +35,18 @@ func (h *History) Current(set *v1.LeaderWorkerSet, update string) string {
 }
 
 // Undo finds the revision that the set is to go back to: that of a number, or, where
-// the wish is another word, the one before the present. Where it cannot go back, it says why. update is the key of the revision of
-// the present spec, restart when the set asks for a restart.
+// the wish is another word, the one before the present that means something else, so
+// that a restart in between is no obstacle. Where it cannot go back, it says why. update
+// is the key of the revision of the present spec, restart when the set asks for a
+// restart.
 func (h *History) Undo(set *v1.LeaderWorkerSet, wish, update string, restart time.Time) (target *Revision, why string) {
 	number, err := strconv.ParseInt(wish, 10, 64)
+	present := h.Wanted(set, restart)
+	same := func(r *Revision) bool {
+		return r.Key == update || Equal((&Content{Template: r.Template, Network: r.Network}).Restarted(h.restart(restart)), present)
+	}
 	target = h.latest(func(r *Revision) bool {
-		return err != nil && r.Key != update || err == nil && r.Number == number
+		return err != nil && !same(r) || err == nil && r.Number == number
 	})
 	if target == nil {
 		return nil, "there is no such revision"
@@ -52,9 +58,8 @@ func (h *History) Undo(set *v1.LeaderWorkerSet, wish, update string, restart tim
 		}
 		return t.SubGroupPolicy.SubGroupSize
 	}
-	asRevision := &Content{Template: target.Template, Network: target.Network}
 	switch {
-	case target.Key == update, Equal(asRevision.Restarted(h.restart(restart)), h.Wanted(set, restart)):
+	case same(target):
 		return nil, fmt.Sprintf("revision %d is the present spec", target.Number)
 	case (now.SubGroupPolicy == nil) != (then.SubGroupPolicy == nil) || !equality.Semantic.DeepEqual(sub(now), sub(then)):
 		return nil, fmt.Sprintf("revision %d has another spec.leaderWorkerTemplate.subGroupPolicy, which cannot be changed", target.Number)

@@ -100,14 +100,21 @@ func S7(c *Checker, ch *Change) string {
 		return ""
 	}
 	c.count("S7")
-	unavailable, _ := budget(ch.Seen.Set)
+	unavailable, surge := budget(ch.Seen.Set)
 	if unavailable == 0 && c.onlyWithoutStandIn(ch, started) {
 		unavailable = 1
 	}
 	floor := min(replicas(ch.Seen.Set), after.Status.EstablishedReplicas) - unavailable
 	judge := func(pods []*corev1.Pod) string {
 		remain, taken := int32(0), []int32{}
+		serving, mayTake := int32(0), int32(0)
 		for index, mates := range groupsOf(pods, after.UID) {
+			if serves(ch, mates, index, after.Status.UpdateRevision) && index < replicas(ch.Seen.Set) {
+				serving++
+				if slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool { return e.Index == index && ours(e) }) && !c.failed(after.UID, index, incarnation(mates[0])) {
+					mayTake++
+				}
+			}
 			going := slices.ContainsFunc(after.Status.Recycling, func(e v1.RecyclingGroup) bool {
 				return e.Index == index && e.Incarnation >= incarnation(mates[0])
 			})
@@ -124,6 +131,10 @@ func S7(c *Checker, ch *Change) string {
 		if len(taken) > 0 && remain < floor {
 			slices.Sort(taken)
 			return fmt.Sprintf("groups %v, which were available, are taken down for an update: %d remain available, the floor is %d", taken, remain, floor)
+		}
+		// However short a time they have been Ready, never all at once.
+		if mayTake > max(unavailable+surge, 1) && after.Status.EstablishedReplicas < serving {
+			return fmt.Sprintf("%d Ready groups are taken down at once, where %d may be unavailable", mayTake, unavailable)
 		}
 		return ""
 	}

@@ -104,6 +104,13 @@ func available(ch *Change, mates []*corev1.Pod) bool {
 	})
 }
 
+// serves says that a group is Ready, and was not made by the rollout under way.
+func serves(ch *Change, mates []*corev1.Pod, index int32, update string) bool {
+	request := steering(ch.Seen.Set).Recycle
+	asked := request.Names(index) && slices.ContainsFunc(mates, func(p *corev1.Pod) bool { return recycledAt(p).Before(request.At) })
+	return whollyReady(mates) && (revisionOf(mates[0]) != update || asked)
+}
+
 // recycledAt is the mark of a pod that was made after a request.
 func recycledAt(p *corev1.Pod) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, p.Annotations[v1.AnnotationRecycledAt])

@@ -18,8 +18,8 @@ type Tally struct {
 	// Updating: some of them are on their way to it, or will be without anybody's
 	// doing. Progressing: that, or some group is not Ready.
 	Updating, Progressing bool
-	// Established is the most wanted groups that were ever available at one time,
-	// those that are now included.
+	// Established is the most wanted groups that ever served at one time, those that
+	// do now included: that were available, or Ready and waiting for their turn.
 	Established int32
 	// Current is the revision that all wanted groups had when they last were Ready
 	// at one.
@@ -33,7 +33,7 @@ func Count(in Input) Tally {
 	for i := range in.Recycling {
 		entries[in.Recycling[i].Index] = &in.Recycling[i]
 	}
-	known, available, settled := int32(0), int32(0), true
+	known, serving, settled := int32(0), int32(0), true
 	for i := range in.Groups {
 		v := &in.Groups[i]
 		wanted := v.Index < t.Desired
@@ -59,8 +59,8 @@ func Count(in Input) Tally {
 		switch phase {
 		case group.Ready:
 			t.DesiredReady++
-			if from, known := AvailableFrom(v, in.MinReady); known && !in.Now.Before(from) {
-				available++
+			if in.serves(v) {
+				serving++
 			}
 		case group.Failed:
 		default:
@@ -76,8 +76,9 @@ func Count(in Input) Tally {
 	t.OnTheWay += t.Desired - known
 	t.Updating = t.Outdated > 0 && !in.Paused
 	t.Progressing = t.Updating || t.OnTheWay > 0
-	t.Established = min(t.Desired, max(in.Established, available))
-	if settled && known == t.Desired {
+	t.Established = min(t.Desired, max(in.Established, serving))
+	// Where nothing is wanted, a pause or a partition has not ended either.
+	if settled && known == t.Desired && (t.Desired > 0 || !in.Paused && in.Partition == 0) {
 		t.Current = in.Update
 	}
 	return t

@@ -10,6 +10,10 @@ func (p *planner) setStalled() {
 	}
 	last := p.ProgressingSince
 	for i := range p.Groups {
+		// One that waits until it has been Ready for long enough moves.
+		if from, known := AvailableFrom(&p.Groups[i], p.MinReady); known && from.After(last) {
+			last = from
+		}
 		if at := p.Groups[i].LastMove; at.After(last) {
 			last = at
 		}

@@ -50,6 +50,9 @@ func (p *planner) settleEntries() {
 		if entry.Cause == v1.RecycleUpdate && !p.Paused {
 			// The spec may have changed again: go straight to what it says now.
 			entry.Revision = p.revisionFor(entry.Index)
+			if _, known := p.Templates[v.Revision]; known && v.HasPods && entry.Index < p.Partition {
+				entry.Revision = v.Revision // it is to keep what it has
+			}
 		}
 		p.entries[entry.Index] = &entry
 	}

@@ -104,6 +104,9 @@ func (p *planner) begin(v *group.View, cause v1.RecycleCause, revision string, f
 	if p.counts(v) && p.available(v) {
 		p.at.available--
 	}
+	if p.counts(v) && p.serves(v) {
+		p.at.serving--
+	}
 	entry := &v1.RecyclingGroup{Index: v.Index, Incarnation: v.Incarnation, Cause: cause,
 		Revision: revision, StartedAt: metav1.NewTime(p.Now)}
 	p.entries[v.Index] = entry

@@ -17,14 +17,14 @@ func (r RecycleRequest) Open(v *group.View) bool {
 
 // asked says that somebody wants the group recreated, that the time for it has come,
 // and that it has not been done.
-func (p *planner) asked(v *group.View) bool {
-	return !p.Now.Before(p.Recycle.At) && p.Recycle.Open(v)
+func (in *Input) asked(v *group.View) bool {
+	return !in.Now.Before(in.Recycle.At) && in.Recycle.Open(v)
 }
 
 // recreate takes down the groups that somebody wants recreated, each to come back
-// at its own revision, within the budget of an update: groups that are not available
-// as long as there is room, then available ones, from the highest index down, as
-// many at once as the floor allows. Surge stands in for those at or above the
+// at its own revision, within the budget of an update: groups that are not Ready as
+// long as there is room, then those that serve, from the highest index down, as many
+// at once as the floor allows. Surge stands in for those at or above the
 // partition.
 func (p *planner) recreate() {
 	if len(p.Recycle.Groups) == 0 {
@@ -35,23 +35,39 @@ func (p *planner) recreate() {
 		return
 	}
 	var serving []*group.View
+	room := p.requestRoom()
 	for i := len(p.Groups) - 1; i >= 0; i-- {
 		v := &p.Groups[i]
 		switch {
 		case p.entries[v.Index] != nil || v.Index >= p.Replicas || !p.asked(v):
-		case p.available(v):
+		case ready(v):
 			serving = append(serving, v)
-		case p.at.room > 0 || p.broken(v):
+		case room > 0 || p.broken(v):
 			p.begin(v, v1.RecycleRequested, v.Revision, nil)
-			p.at.room--
+			room--
 		}
 	}
 	for _, v := range serving {
-		if p.at.available-1 < p.requestFloor(v) {
-			continue
+		if p.leaves(v, p.requestFloor(v)) {
+			p.begin(v, v1.RecycleRequested, v.Revision, nil)
 		}
-		p.begin(v, v1.RecycleRequested, v.Revision, nil)
 	}
+}
+
+// requestRoom is how many more groups that are not Ready may be on their way by
+// request, as many as for an update: those in teardown count, and those that were made
+// after the request and are not Ready yet.
+func (p *planner) requestRoom() int32 {
+	room := max(1, p.Budget.Unavailable+p.Budget.Surge)
+	for i := range p.Groups {
+		v := &p.Groups[i]
+		entry := p.entries[v.Index]
+		made := v.Leader != nil && v.Leader.RecycledAt.Equal(p.Recycle.At)
+		if entry != nil && entry.Cause == v1.RecycleRequested || entry == nil && made && !ready(v) {
+			room--
+		}
+	}
+	return room
 }
 
 // requestFloor is the least number of available groups that taking down a group by

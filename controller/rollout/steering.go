@@ -195,7 +195,8 @@ func readDuration(value string) (time.Duration, bool) {
 
 func readTime(value string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, value)
-	return t.UTC(), err == nil && timeForm.MatchString(value)
+	// A year beyond 9999 could not be written again.
+	return t.UTC(), err == nil && t.UTC().Year() <= 9999 && timeForm.MatchString(value)
 }
 
 func readRecycle(value string) (RecycleRequest, bool) {

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	v1 "lws-controller/api/v1"
@@ -13,8 +14,8 @@ const brokenAfter = 5 * time.Minute
 // progress is where the rollout to the update revision stands.
 type progress struct {
 	// available are the groups that are available and are not being torn down,
-	// surge included.
-	available int32
+	// surge included, serving those that serve.
+	available, serving int32
 	// floor is the least number of available groups that a takedown of ours may
 	// leave: min(replicas, established) - unavailable.
 	floor int32
@@ -85,8 +86,11 @@ func (p *planner) survey() {
 		if available && p.counts(v) {
 			at.available++
 		}
-		if available && v.Index < p.Replicas {
-			standing++
+		if serves := entry == nil && p.serves(v); serves && p.counts(v) {
+			at.serving++
+			if v.Index < p.Replicas {
+				standing++
+			}
 		}
 		if inRange && !anew && (!(updated && available) || p.asked(v)) {
 			at.unfinished++
@@ -97,7 +101,7 @@ func (p *planner) survey() {
 	fresh := p.Replicas - min(p.Partition, p.Replicas) - present
 	at.onTheWay += fresh
 	at.unfinished += fresh
-	// What is available now is established, even before the status says so.
+	// What serves now is established, even before the status says so.
 	established := min(p.Replicas, max(p.Established, standing))
 	at.floor = established - p.Budget.Unavailable
 	at.unproven = !proven && oldAlive
@@ -106,8 +110,8 @@ func (p *planner) survey() {
 
 // update takes groups to the update revision, in this order: broken ones, all at
 // once and without budget, since nothing is lost; then those that are merely not
-// available, as long as there is room; then available ones from the highest index
-// down, as many at once as the floor allows. While the revision is unproven, all
+// Ready, as long as there is room; then those that serve, young ones before available
+// ones and from the highest index down, as many at once as the floor allows. While the revision is unproven, all
 // of them need room: a bad revision never gets more than the budget. While paused no
 // group moves, nor while those on their way are stalled.
 func (p *planner) update() {
@@ -116,6 +120,7 @@ func (p *planner) update() {
 		return
 	}
 	var idle, serving []*group.View
+	young := 0 // of those that serve, those not yet for long enough come first
 	for i := len(at.outdated) - 1; i >= 0; i-- {
 		v := at.outdated[i]
 		switch {
@@ -124,8 +129,11 @@ func (p *planner) update() {
 			if !at.unproven || at.room > 0 {
 				p.moveOn(v)
 			}
-		case !p.available(v):
+		case !ready(v):
 			idle = append(idle, v)
+		case !p.available(v):
+			serving = slices.Insert(serving, young, v)
+			young++
 		default:
 			serving = append(serving, v)
 		}
@@ -136,11 +144,16 @@ func (p *planner) update() {
 		}
 	}
 	for _, v := range serving {
-		if at.available-1 < at.floor || at.unproven && at.room <= 0 {
-			break
+		if p.leaves(v, at.floor) && (!at.unproven || at.room > 0) {
+			p.moveOn(v)
 		}
-		p.moveOn(v)
 	}
+}
+
+// leaves says that without the group as many serve as the floor demands, and, where
+// it is available, as many are available.
+func (p *planner) leaves(v *group.View, floor int32) bool {
+	return p.at.serving-1 >= floor && (!p.available(v) || p.at.available-1 >= floor)
 }
 
 // moveOn begins the teardown of a group that comes back at the update revision.
@@ -186,6 +199,14 @@ func (p *planner) available(v *group.View) bool {
 		p.wake(from)
 	}
 	return known && !p.Now.Before(from)
+}
+
+// serves says that the group is Ready and not made by this rollout: what waits for its
+// turn protects as much as it can, however young it is, and what came out of the
+// rollout only once it is available. With no MinReady that is the same as available.
+func (in *Input) serves(v *group.View) bool {
+	from, known := AvailableFrom(v, in.MinReady)
+	return ready(v) && (v.Revision != in.Update || in.asked(v) || known && !in.Now.Before(from))
 }
 
 // AvailableFrom is when a group has been Ready for long enough to be available, if
