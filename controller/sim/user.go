@@ -3,6 +3,7 @@ package sim
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -52,8 +53,11 @@ func (w *World) Apply(s *v1.LeaderWorkerSet) {
 func (w *World) Edit(what string, f func(*v1.LeaderWorkerSet)) {
 	w.note("user, on %s: %s", w.at.Name, what)
 	_, _ = update(w.server, w.server.sets, w.at, request{by: invariant.User}, func(s *v1.LeaderWorkerSet) error {
+		before := s.Spec.DeepCopy()
 		f(s)
-		s.Generation++
+		if !equality.Semantic.DeepEqual(*before, s.Spec) {
+			s.Generation++ // annotations alone make none
+		}
 		return nil
 	})
 }
