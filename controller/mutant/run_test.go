@@ -47,18 +47,6 @@ func random(n int) hunt {
 	return hunt{"controller/sim", []string{"-test.run=^TestRandom$", "-failures=1", fmt.Sprint("-runs=", n)}, fmt.Sprintf("random, up to %d", n)}
 }
 
-// steered is the same, of runs that have these actors.
-func steered(n int, actors string) hunt {
-	h := random(n)
-	return hunt{h.folder, append(h.args, "-with="+actors), fmt.Sprintf("%s, with %s", h.words, actors)}
-}
-
-// exhaustive is a fault at each write of one scenario of the simulator.
-func exhaustive(scenario string) hunt {
-	pattern := regexp.MustCompile(`[^a-zA-Z0-9_]`).ReplaceAllString(scenario, ".")
-	return hunt{"controller/sim", []string{"-test.run=^TestExhaustive$/^scenarios$/^" + pattern + "$"}, "faults in " + scenario}
-}
-
 // scenario is one of the scenarios in words.
 func scenario(name string) hunt {
 	return hunt{"controller/scenario", []string{"-test.run=^TestScenarios$/^" + name + "$"}, "scenario " + name}
