@@ -32,6 +32,10 @@ func (c *Checker) Share(key types.NamespacedName, ill map[int32]bool, complains 
 	// A pause holds updates back, and so does a deadline that has passed.
 	steer, first := steering(s), partition(s)
 	updates := len(ill) < int(unavailable+surge) && !steer.Paused && steer.ProgressDeadline == 0
+	// Below the partition an ill group takes from the budget, and no surge stands in.
+	for index := range ill {
+		updates = updates && index >= first
+	}
 	groups := groupsOf(c.podsNow(), s.UID)
 	for index := range replicas(s) {
 		mates := groups[index]

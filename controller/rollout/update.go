@@ -253,8 +253,8 @@ func (p *planner) broken(v *group.View) bool {
 func ready(v *group.View) bool { return v.AllReady }
 
 // setSurge decides which indices above replicas are wanted: first those of groups that
-// stand in already, then the lowest free ones, then those that are going. A group at another revision goes first and
-// comes back if it is needed.
+// stand in already, then the lowest free ones, then those that are going. A group at
+// another revision goes first and comes back if it is needed.
 func (p *planner) setSurge() {
 	need := p.surgeNeeded()
 	p.surge = map[int32]bool{}
