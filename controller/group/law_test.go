@@ -145,7 +145,7 @@ func TestLaw(t *testing.T) {
 			}
 			for _, p := range s.View("set", nil).Live {
 				if condemned[p.Worker] == p.UID {
-					t.Fatalf("pod %s counts as live, whose deletion was accepted", p.UID)
+					t.Fatalf("S20: pod %s counts as live, whose deletion was accepted", p.UID)
 				}
 			}
 		}
@@ -158,7 +158,7 @@ func TestLaw(t *testing.T) {
 			fresh.Fold(Observed(*p), time.Time{})
 		}
 		if diff := cmp.Diff(fresh.View("set", nil), s.View("set", nil)); diff != "" {
-			t.Fatalf("view of the snapshot (-) and of the history (+) differ:\n%s", diff)
+			t.Fatalf("S20: view of the snapshot (-) and of the history (+) differ:\n%s", diff)
 		}
 	})
 }

@@ -47,9 +47,20 @@ func random(n int) hunt {
 	return hunt{"controller/sim", []string{"-test.run=^TestRandom$", "-failures=1", fmt.Sprint("-runs=", n)}, fmt.Sprintf("random, up to %d", n)}
 }
 
+// exhaustive is a fault at each write of one scenario of the simulator.
+func exhaustive(scenario string) hunt {
+	pattern := regexp.MustCompile(`[^a-zA-Z0-9_]`).ReplaceAllString(scenario, ".")
+	return hunt{"controller/sim", []string{"-test.run=^TestExhaustive$/^scenarios$/^" + pattern + "$"}, "faults in " + scenario}
+}
+
 // scenario is one of the scenarios in words.
 func scenario(name string) hunt {
 	return hunt{"controller/scenario", []string{"-test.run=^TestScenarios$/^" + name + "$"}, "scenario " + name}
+}
+
+// test is a test of its own.
+func test(folder, name string) hunt {
+	return hunt{folder, []string{"-test.run=^" + name + "$"}, name}
 }
 
 // find is how a bug was found.
@@ -119,7 +130,7 @@ func (m *mutant) hunted(t *testing.T, root string) find {
 		t.Fatal(err)
 	}
 	if !named(m.caught).Match(out) {
-		t.Fatalf("found by %s, but not as a violation of %s:\n%s", m.by.words, m.caught, tail(out))
+		t.Fatalf("found by %s, but not as a violation of %s: %s\n%s", m.by.words, m.caught, anyNumber.FindAll(out, -1), tail(out))
 	}
 	return find{m, after(out), time.Since(begin)}
 }
@@ -161,8 +172,10 @@ func named(invariant string) *regexp.Regexp {
 }
 
 var (
+	anyNumber    = regexp.MustCompile(`\b[SL]\d+a?: [^\n]{0,100}`)
 	foundBySeed  = regexp.MustCompile(`seed (\d+):`)
 	foundByFault = regexp.MustCompile(`at write (\d+) \(([a-z ]+)\)`)
+	foundByTest  = regexp.MustCompile(`--- FAIL: (\S+)`)
 	foundInFile  = regexp.MustCompile(`--- FAIL: TestScenarios/(\S+)`)
 )
 
@@ -177,6 +190,9 @@ func after(out []byte) string {
 		return fmt.Sprintf("write %s, %s", found[1], found[2])
 	}
 	if found := foundInFile.FindSubmatch(out); found != nil {
+		return string(found[1])
+	}
+	if found := foundByTest.FindSubmatch(out); found != nil && string(found[1]) != "TestExhaustive" {
 		return string(found[1])
 	}
 	return "without faults"

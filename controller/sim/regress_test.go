@@ -53,7 +53,7 @@ func TestRestartInThePast(t *testing.T) {
 			w.processes[0].dead = true
 			w.rest(func(*call) Fault { return noFault }, func() int { return behind })
 			if after := w.tallied(); after != before {
-				t.Fatalf("%d writes behind, the controller did\n%s", behind, difference(after, before))
+				t.Fatalf("S18: %d writes behind, the controller did\n%s", behind, difference(after, before))
 			}
 			w.atRest()
 		}
