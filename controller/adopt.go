@@ -21,7 +21,7 @@ import (
 )
 
 // liveSet checks against the API server, once, that the set is still the one that
-// is being synced, with the same spec. Nothing is adopted for a set that is gone
+// is being synced, with the same spec and annotations. Nothing is adopted for a set that is gone
 // or going, and no revision is written for a spec that is past. Where it is not,
 // the answer is a conflict: the news about that will bring us back.
 type liveSet struct {
@@ -49,6 +49,9 @@ func (l *liveSet) check(ctx context.Context) error {
 		why = fmt.Errorf("the set is being deleted since %s", live.DeletionTimestamp)
 	case live.Generation != l.m.set.Generation:
 		why = fmt.Errorf("the set has generation %d, not %d", live.Generation, l.m.set.Generation)
+		l.m.observeSet(live)
+	case !maps.Equal(live.Annotations, l.m.set.Annotations):
+		why = errors.New("the annotations of the set have changed") // they steer, and make no generation
 		l.m.observeSet(live)
 	default:
 		l.checked = true

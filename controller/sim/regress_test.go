@@ -3,6 +3,7 @@ package sim
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,4 +59,27 @@ func TestRestartInThePast(t *testing.T) {
 			w.atRest()
 		}
 	}
+}
+
+// An annotation that goes while the controller looks at the set, before it stores the
+// revision of a new spec, holds no more: annotations make no generation, and what was
+// read live counts (S8).
+func TestAnnotationGoesMeanwhile(t *testing.T) {
+	w := runs(t, newSet(1, 2))
+	w.Annotate(v1.AnnotationMaxSurge, "1")
+	w.settle()
+	w.Edit("image v2", image("v2"))
+	gone := false
+	w.meanwhile = func(*Process) {
+		if !gone {
+			gone = true
+			w.Annotate(v1.AnnotationMaxSurge, "")
+		}
+	}
+	w.pass(time.Second)
+	if !gone {
+		t.Error("nothing was asked of the API server")
+	}
+	w.settle()
+	w.atRest()
 }
