@@ -44,7 +44,7 @@ type hunt struct {
 
 // random is up to n random runs of the simulator.
 func random(n int) hunt {
-	return hunt{"controller/sim", []string{"-test.run=^TestRandom$", "-failures=1", fmt.Sprint("-runs=", n)}, fmt.Sprintf("random, up to %d", n)}
+	return hunt{"controller/sim", []string{"-test.run=^TestRandom$", "-failures=3", fmt.Sprint("-runs=", n)}, fmt.Sprintf("random, up to %d", n)}
 }
 
 // exhaustive is a fault at each write of one scenario of the simulator.
@@ -60,7 +60,7 @@ func scenario(name string) hunt {
 
 // test is a test of its own.
 func test(folder, name string) hunt {
-	return hunt{folder, []string{"-test.run=^" + name + "$"}, name}
+	return hunt{folder, []string{"-test.run=^" + name + "$", "-rapid.nofailfile"}, name}
 }
 
 // find is how a bug was found.
@@ -132,7 +132,7 @@ func (m *mutant) hunted(t *testing.T, root string) find {
 	if !named(m.caught).Match(out) {
 		t.Fatalf("found by %s, but not as a violation of %s: %s\n%s", m.by.words, m.caught, anyNumber.FindAll(out, -1), tail(out))
 	}
-	return find{m, after(out), time.Since(begin)}
+	return find{m, after(out, m.caught), time.Since(begin)}
 }
 
 // build makes the test binary with the bug in it.
@@ -173,14 +173,14 @@ func named(invariant string) *regexp.Regexp {
 
 var (
 	anyNumber    = regexp.MustCompile(`\b[SL]\d+a?: [^\n]{0,100}`)
-	foundBySeed  = regexp.MustCompile(`seed (\d+):`)
 	foundByFault = regexp.MustCompile(`at write (\d+) \(([a-z ]+)\)`)
 	foundByTest  = regexp.MustCompile(`--- FAIL: (\S+)`)
 	foundInFile  = regexp.MustCompile(`--- FAIL: TestScenarios/(\S+)`)
 )
 
-// after says what it took to find a bug.
-func after(out []byte) string {
+// after says what it took until an invariant named a bug.
+func after(out []byte, invariant string) string {
+	foundBySeed := regexp.MustCompile(`seed (\d+): .*\b` + invariant + `: `)
 	if found := foundBySeed.FindSubmatch(out); found != nil {
 		n := 0
 		_, _ = fmt.Sscan(string(found[1]), &n)

@@ -40,7 +40,7 @@ var budgets = []mutant{
 		"controller/group/view.go", "if p.Terminating || !current || p.Revision != v.Revision {", "if !current || p.Revision != v.Revision {",
 		random(600), "S11"},
 	{"one too many below the floor", "an update takes down one group more than allowed",
-		"controller/rollout/update.go", "if at.available-1 < at.floor ||", "if at.available < at.floor ||",
+		"controller/rollout/update.go", "return p.at.serving-1 >= floor && (!p.available(v) || p.at.available-1 >= floor)", "return p.at.serving >= floor && (!p.available(v) || p.at.available >= floor)",
 		scenario("update-budget"), "S7"},
 	{"one too many above the ceiling", "a group more than there is quota for, which waits for ever on a full cluster",
 		"controller/rollout/create.go", "if p.alive >= p.Replicas+p.Budget.Surge ||", "if p.alive > p.Replicas+p.Budget.Surge ||",
@@ -99,10 +99,10 @@ var durableFacts = []mutant{
 		"controller/group/failure.go", "case p.Restarts > 0:", "case p.Restarts > 1:",
 		random(300), "S11"},
 	{"established counts groups that never were", "an update waits for groups that the cluster has no room for",
-		"controller/rollout/count.go", "max(in.Established, available)", "max(in.Established, t.Desired)",
+		"controller/rollout/count.go", "max(in.Established, serving)", "max(in.Established, t.Desired)",
 		random(100), "S7"},
 	{"established follows failures down", "the more groups fail, the more an update may take",
-		"controller/rollout/count.go", "max(in.Established, available)", "available",
+		"controller/rollout/count.go", "max(in.Established, serving)", "serving",
 		random(100), "S7"},
 }
 
