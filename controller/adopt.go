@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,9 +22,10 @@ import (
 )
 
 // liveSet checks against the API server, once, that the set is still the one that
-// is being synced, with the same spec and annotations. Nothing is adopted for a set that is gone
-// or going, and no revision is written for a spec that is past. Where it is not,
-// the answer is a conflict: the news about that will bring us back.
+// is being synced, with the same spec, and annotations that ask for the same. Nothing is
+// adopted for a set that is gone or going, and no revision is written for a spec that
+// is past. Where it is not, the answer is a conflict: the news about that will bring us
+// back.
 type liveSet struct {
 	c       *Controller
 	m       *memory
@@ -50,7 +52,7 @@ func (l *liveSet) check(ctx context.Context) error {
 	case live.Generation != l.m.set.Generation:
 		why = fmt.Errorf("the set has generation %d, not %d", live.Generation, l.m.set.Generation)
 		l.m.observeSet(live)
-	case !maps.Equal(live.Annotations, l.m.set.Annotations):
+	case live.ResourceVersion != l.m.set.ResourceVersion && !reflect.DeepEqual(steeringOf(live), l.m.steering):
 		why = errors.New("the annotations of the set have changed") // they steer, and make no generation
 		l.m.observeSet(live)
 	default:
@@ -58,6 +60,11 @@ func (l *liveSet) check(ctx context.Context) error {
 		return nil
 	}
 	return apierrors.NewConflict(v1.SchemeGroupVersion.WithResource(v1.Resource).GroupResource(), l.m.key.Name, why)
+}
+
+func steeringOf(set *v1.LeaderWorkerSet) rollout.Steering {
+	s, _ := rollout.ReadSteering(set.Annotations)
+	return s
 }
 
 // adopt makes the set the controller of pods and Services that nobody controls
