@@ -25,19 +25,21 @@ func TestCoreIsCovered(t *testing.T) {
 	blocks, uncovered := 0, 0
 	for _, b := range readProfile(t, *flagProfile) {
 		blocks++
+		e := findExcuse(excused, b.name(t))
+		if e != nil {
+			e.there = true
+		}
 		if b.count > 0 {
 			continue
 		}
 		uncovered++
-		if e := findExcuse(excused, b.name(t)); e != nil {
-			e.used = true
-		} else {
+		if e == nil {
 			t.Errorf("never run: %s", b.name(t))
 		}
 	}
 	for _, e := range excused {
-		if !e.used {
-			t.Errorf("testdata/uncovered.txt excuses what is run, or is not there: %s", e.what)
+		if !e.there {
+			t.Errorf("testdata/uncovered.txt excuses what is not there: %s", e.what)
 		}
 	}
 	t.Logf("%d blocks, %d not run by the simulator", blocks, uncovered)
@@ -46,8 +48,8 @@ func TestCoreIsCovered(t *testing.T) {
 // excuse is a line of testdata/uncovered.txt: a block, or with * all blocks of a
 // function, and the reason.
 type excuse struct {
-	what string
-	used bool
+	what  string
+	there bool
 }
 
 func readExcuses(t *testing.T) []*excuse {
