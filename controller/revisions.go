@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -128,7 +129,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 // confirmLost lists the revisions live when one that groups are at, or are to come
 // back at, is in no cache: before it is taken for lost, and a group is built at another
 // one, the cache may only be behind.
-func (c *Controller) confirmLost(ctx context.Context, m *memory) error {
+func (c *Controller) confirmLost(ctx context.Context, m *memory, now time.Time) error {
 	var lost []string
 	miss := func(key string) {
 		if key != "" && m.history.ByKey(key) == nil && !slices.Contains(lost, key) {
@@ -155,6 +156,7 @@ func (c *Controller) confirmLost(ctx context.Context, m *memory) error {
 		for _, t := range m.groups {
 			t.stale = true
 		}
+		c.lookAgain(ctx, m, now)
 	}
 	m.confirmedLost = confirmed
 	return nil

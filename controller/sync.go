@@ -138,10 +138,9 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		return wait, fmt.Errorf("adopting pods: %w", err)
 	}
 	c.lookAgain(ctx, m, now)
-	if err := c.confirmLost(ctx, m); err != nil {
+	if err := c.confirmLost(ctx, m, now); err != nil {
 		return wait, err
 	}
-	c.lookAgain(ctx, m, now)
 
 	planned := now
 	plan := c.plan(m, now)

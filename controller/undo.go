@@ -22,22 +22,11 @@ import (
 func (c *Controller) undo(ctx context.Context, m *memory, wait *Wait) error {
 	wish := m.steering.Undo
 	target, why := m.history.Undo(m.set, wish, m.update, m.steering.RestartedAt)
-	patch, err := undoPatch(m.set, target)
-	if err != nil {
-		return fmt.Errorf("undo: %w", err)
-	}
-	m.mu.Unlock()
-	stored, err := c.API.PatchSet(ctx, m.key, patch)
-	m.mu.Lock()
+	stored, err := c.sendUndo(ctx, m, target)
 	if target != nil && apierrors.IsInvalid(err) {
 		// The spec was valid once, under rules that have changed since.
 		why = err.Error()
-		if patch, err = undoPatch(m.set, nil); err != nil {
-			return fmt.Errorf("undo: %w", err)
-		}
-		m.mu.Unlock()
-		stored, err = c.API.PatchSet(ctx, m.key, patch)
-		m.mu.Lock()
+		stored, err = c.sendUndo(ctx, m, nil)
 	}
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
@@ -57,6 +46,17 @@ func (c *Controller) undo(ctx context.Context, m *memory, wait *Wait) error {
 	m.observeSet(stored)
 	wait.Again = true
 	return nil
+}
+
+// sendUndo makes the request, without the lock that readers wait for.
+func (c *Controller) sendUndo(ctx context.Context, m *memory, target *revision.Revision) (*v1.LeaderWorkerSet, error) {
+	patch, err := undoPatch(m.set, target)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Unlock()
+	defer m.mu.Lock()
+	return c.API.PatchSet(ctx, m.key, patch)
 }
 
 // undoPatch is a JSON patch that takes the annotation off and, with a target, sets

@@ -43,7 +43,7 @@ func (h *History) Undo(set *v1.LeaderWorkerSet, wish, update string, restart tim
 	number, err := strconv.ParseInt(wish, 10, 64)
 	present := h.Wanted(set, restart)
 	same := func(r *Revision) bool {
-		return r.Key == update || Equal((&Content{Template: r.Template, Network: r.Network}).Restarted(h.restart(restart)), present)
+		return r.Key == update || Equal(r.Restarted(h.restart(restart)), present)
 	}
 	target = h.latest(func(r *Revision) bool {
 		return err != nil && !same(r) || err == nil && r.Number == number

@@ -46,9 +46,10 @@ type LeaderWorkerSetStatus struct {
 	// +optional
 	Groups *GroupCounts `json:"groups,omitempty"`
 
-	// establishedReplicas is the most groups that were ever available at one
-	// time; it falls only with replicas. Updates never take the set below it by
-	// more than maxUnavailable.
+	// establishedReplicas is the most groups that ever served at one time:
+	// available, or Ready and waiting for their turn of an update. It falls only
+	// with replicas. Updates never take the set below it by more than
+	// maxUnavailable.
 	// +optional
 	EstablishedReplicas int32 `json:"establishedReplicas,omitempty"`
 

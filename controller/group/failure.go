@@ -26,6 +26,8 @@ const (
 	FailurePodDeleted         = "PodDeleted"
 	FailurePodGone            = "PodGone"
 	FailureMixed              = "MixedRevisions"
+	// FailureRevisionLost is found by the planner, which knows the revisions.
+	FailureRevisionLost = "RevisionLost"
 )
 
 // findFailures looks for failures in the pods of the present incarnation, the first of

@@ -43,7 +43,7 @@ var budgets = []mutant{
 		"controller/rollout/update.go", "return p.at.serving-1 >= floor && (!p.available(v) || p.at.available-1 >= floor)", "return p.at.serving >= floor && (!p.available(v) || p.at.available >= floor)",
 		scenario("update-budget"), "S7"},
 	{"one too many above the ceiling", "a group more than there is quota for, which waits for ever on a full cluster",
-		"controller/rollout/create.go", "if p.alive >= p.Replicas+p.Budget.Surge ||", "if p.alive > p.Replicas+p.Budget.Surge ||",
+		"controller/rollout/create.go", "if p.alive >= p.end() ||", "if p.alive > p.end() ||",
 		random(600), "S8"},
 	{"room for one more of an unproven revision", "a bad image takes one group more than the budget",
 		"controller/rollout/update.go", "at.room = max(1, p.Budget.Unavailable+p.Budget.Surge) +", "at.room = 1 + max(1, p.Budget.Unavailable+p.Budget.Surge) +",

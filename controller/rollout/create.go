@@ -49,7 +49,7 @@ func (p *planner) create() {
 // besides: it is one more on its way to a revision that may be bad.
 func (p *planner) add(index int32) bool {
 	surge := index >= p.Replicas
-	if p.alive >= p.Replicas+p.Budget.Surge || surge && p.at.unproven && p.at.room <= 0 {
+	if p.alive >= p.end() || surge && p.at.unproven && p.at.room <= 0 {
 		return false
 	}
 	p.alive++

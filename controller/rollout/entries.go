@@ -116,7 +116,7 @@ func (p *planner) settleRestarts() {
 		r := p.Input.Restarts[i]
 		v := p.view(r.Index)
 		there := v != nil && v.HasPods || p.recorded[r.Index] != nil
-		if r.Index < p.Replicas || r.Index < p.Replicas+p.Budget.Surge && there {
+		if r.Index < p.Replicas || r.Index < p.end() && there {
 			p.restarts[r.Index] = &r
 		}
 	}

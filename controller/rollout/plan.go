@@ -35,7 +35,7 @@ type Input struct {
 	ProgressingSince time.Time
 	// Recycle are groups that somebody wants recreated once.
 	Recycle RecycleRequest
-	// Established is the most wanted groups that were ever available at one time.
+	// Established is the most wanted groups that ever served at one time; see Tally.
 	Established int32
 	// LeaderFirst: workers are created once the leader is Ready.
 	LeaderFirst bool
@@ -209,7 +209,7 @@ func Settle(in Input) Settled {
 // wanted says that the index is to exist, as one of the replicas or as surge.
 func (p *planner) wanted(index int32) bool { return index < p.Replicas || p.surge[index] }
 
-// end is the first index that no group may have.
+// end is the first index that no group may have, and how many groups may be alive.
 func (p *planner) end() int32 { return p.Replicas + p.Budget.Surge }
 
 // view is what is known of the pods of a group, nil if nothing is.

@@ -22,7 +22,7 @@ func (p *planner) recycle() {
 		} else if f := v.FailureUnder(p.restartPolicy(v)); f != nil {
 			p.fail(v, f)
 		} else if p.lost(v) {
-			p.begin(v, v1.RecycleFailure, v.Revision, &group.Failure{Reason: "RevisionLost",
+			p.begin(v, v1.RecycleFailure, v.Revision, &group.Failure{Reason: group.FailureRevisionLost,
 				Message: "pods are missing, and the object of their revision " + v.Revision + " is gone"})
 		}
 	}

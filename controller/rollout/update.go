@@ -16,8 +16,8 @@ type progress struct {
 	// available are the groups that are available and are not being torn down,
 	// surge included, serving those that serve.
 	available, serving int32
-	// floor is the least number of available groups that a takedown of ours may
-	// leave: min(replicas, established) - unavailable.
+	// floor is the least number of groups that a takedown of ours may leave serving,
+	// and available if it takes an available one: min(replicas, established) - unavailable.
 	floor int32
 	// outdated are the groups in [partition, replicas) with pods of another
 	// revision that are not being torn down.
@@ -66,7 +66,7 @@ func (p *planner) survey() {
 		switch {
 		case anew:
 		case entry != nil && (v.Incarnation <= entry.Incarnation || !v.HasPods):
-			comesBack := v.Index < p.Replicas || v.Index < p.Replicas+p.Budget.Surge && entry.Cause == v1.RecycleFailure
+			comesBack := v.Index < p.Replicas || v.Index < p.end() && entry.Cause == v1.RecycleFailure
 			if comesBack && entry.Revision == p.Update {
 				at.onTheWay++
 			}
@@ -111,9 +111,9 @@ func (p *planner) survey() {
 // update takes groups to the update revision, in this order: broken ones, all at
 // once and without budget, since nothing is lost; then those that are merely not
 // Ready, as long as there is room; then those that serve, young ones before available
-// ones and from the highest index down, as many at once as the floor allows. While the revision is unproven, all
-// of them need room: a bad revision never gets more than the budget. While paused no
-// group moves, nor while those on their way are stalled.
+// ones and from the highest index down, as many at once as the floor allows. While the
+// revision is unproven, all of them need room: a bad revision never gets more than the
+// budget. While paused no group moves, nor while those on their way are stalled.
 func (p *planner) update() {
 	at := &p.at
 	if p.Paused || p.Stalled && at.onTheWay > 0 {

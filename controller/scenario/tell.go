@@ -13,6 +13,7 @@ import (
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 	"lws-controller/controller/invariant"
+	"lws-controller/controller/sim"
 )
 
 // teller puts what happens into words. Lines that differ only in what they are
@@ -117,8 +118,8 @@ func (t *teller) Wrote(c *invariant.Change) {
 	case c.By == invariant.Kubelet && c.After == nil:
 		t.tell("gone pod", c.Before.GetName(), "")
 	case c.Verb == invariant.Delete && c.By != invariant.User:
-		t.tell(fmt.Sprintf("%s deletes %s", c.By, kind(c.Before)), c.Before.GetName(), "")
-	case c.After == nil && kind(c.Before) == "pod":
+		t.tell(fmt.Sprintf("%s deletes %s", c.By, sim.KindOf(c.Before)), c.Before.GetName(), "")
+	case c.After == nil && sim.KindOf(c.Before) == "pod":
 		t.tell("gone pod", c.Before.GetName(), "")
 	}
 }
@@ -126,11 +127,11 @@ func (t *teller) Wrote(c *invariant.Change) {
 func (t *teller) controllerWrote(c *invariant.Change) {
 	switch {
 	case c.Verb == invariant.Create:
-		t.tell("create "+kind(c.After), c.After.GetName(), birth(c.After))
+		t.tell("create "+sim.KindOf(c.After), c.After.GetName(), birth(c.After))
 	case c.Verb == invariant.Delete:
-		t.tell("delete "+kind(c.Before), c.Before.GetName(), "")
+		t.tell("delete "+sim.KindOf(c.Before), c.Before.GetName(), "")
 	case c.Before == c.After:
-		t.tell("patch "+kind(c.After), c.After.GetName(), "without effect")
+		t.tell("patch "+sim.KindOf(c.After), c.After.GetName(), "without effect")
 	default:
 		if set, ok := c.After.(*v1.LeaderWorkerSet); ok && c.Subresource == "" {
 			t.line("patch set, generation %d→%d", c.Before.GetGeneration(), set.Generation)
@@ -140,31 +141,18 @@ func (t *teller) controllerWrote(c *invariant.Change) {
 			return
 		}
 		verb, why := patched(c)
-		t.tell(verb+" "+kind(c.After), c.After.GetName(), why)
+		t.tell(verb+" "+sim.KindOf(c.After), c.After.GetName(), why)
 	}
 }
 
 func (t *teller) collectorWrote(c *invariant.Change) {
 	switch {
 	case c.Verb == invariant.Delete:
-		t.tell("collector deletes "+kind(c.Before), c.Before.GetName(), "")
+		t.tell("collector deletes "+sim.KindOf(c.Before), c.Before.GetName(), "")
 	case c.After == nil:
-		t.tell("collector lets go "+kind(c.Before), c.Before.GetName(), "")
-	case kind(c.After) != "set":
-		t.tell("collector orphans "+kind(c.After), c.After.GetName(), "")
-	}
-}
-
-func kind(o invariant.Object) string {
-	switch o.(type) {
-	case *v1.LeaderWorkerSet:
-		return "set"
-	case *corev1.Pod:
-		return "pod"
-	case *corev1.Service:
-		return "service"
-	default:
-		return "revision"
+		t.tell("collector lets go "+sim.KindOf(c.Before), c.Before.GetName(), "")
+	case sim.KindOf(c.After) != "set":
+		t.tell("collector orphans "+sim.KindOf(c.After), c.After.GetName(), "")
 	}
 }
 

@@ -366,10 +366,11 @@ func nameOf(c *invariant.Change) string {
 	if o == nil {
 		o = c.Before
 	}
-	return kindOf(o) + " " + o.GetName()
+	return KindOf(o) + " " + o.GetName()
 }
 
-func kindOf(o invariant.Object) string {
+// KindOf is the kind of an object in a word.
+func KindOf(o invariant.Object) string {
 	switch o.(type) {
 	case *v1.LeaderWorkerSet:
 		return "set"
