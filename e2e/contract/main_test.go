@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,16 +49,6 @@ func raw(t *testing.T, set *harness.Set, subresource ...string) map[string]any {
 		t.Fatal(err)
 	}
 	return object
-}
-
-func kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(env.Cluster.Kubectl(), append([]string{"--kubeconfig", env.Cluster.Kubeconfig()}, args...)...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("kubectl %v: %v\n%s", args, err, out)
-	}
-	return string(out)
 }
 
 // itoa is how numbers stand in labels and names.

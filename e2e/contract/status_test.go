@@ -58,7 +58,7 @@ func TestPrinterColumns(t *testing.T) {
 	ns := env.Namespace(t)
 	env.WaitAvailable(t, env.Create(t, harness.NewSet(ns, "web", harness.Replicas(2))))
 	for _, resource := range []string{"lws", "leaderworkerset", "leaderworkersets.leaderworkerset.x-k8s.io"} {
-		lines := strings.Split(kubectl(t, "get", "-n", ns, resource), "\n")
+		lines := strings.Split(env.Kubectl(t, "get", "-n", ns, resource), "\n")
 		if got, want := strings.Join(strings.Fields(lines[0]), " "), "NAME READY DESIRED UP-TO-DATE AGE"; got != want {
 			t.Errorf("kubectl get %s has columns %q, want %q", resource, got, want)
 		}

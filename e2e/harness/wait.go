@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,4 +84,20 @@ func (e *Env) Describe(t testing.TB, set *Set) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// WaitEvent waits for an event of this type and reason whose note contains all parts.
+func (e *Env) WaitEvent(t testing.TB, set *Set, eventType, reason string, parts ...string) {
+	t.Helper()
+	WaitFor(t, fmt.Sprintf("event %s about %v", reason, parts), DefaultTimeout, func() (bool, string) {
+		var all strings.Builder
+		for _, ev := range e.Events(t, set) {
+			fmt.Fprintf(&all, "%s %s: %s\n", ev.Type, ev.Reason, ev.Note)
+			lacks := slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(ev.Note, part) })
+			if ev.Type == eventType && ev.Reason == reason && !lacks {
+				return true, ""
+			}
+		}
+		return false, all.String()
+	})
 }

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -113,28 +112,11 @@ func quiet(t *testing.T, ns string) {
 	env.AtRest(t, ns)
 }
 
-// waitEvent waits for an event of this type and reason whose note contains all
-// parts.
-func waitEvent(t *testing.T, set *harness.Set, eventType, reason string, parts ...string) {
-	t.Helper()
-	harness.WaitFor(t, fmt.Sprintf("event %s about %v", reason, parts), harness.DefaultTimeout, func() (bool, string) {
-		var all strings.Builder
-		for _, e := range env.Events(t, set) {
-			fmt.Fprintf(&all, "%s %s: %s\n", e.Type, e.Reason, e.Note)
-			missing := slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(e.Note, part) })
-			if e.Type == eventType && e.Reason == reason && !missing {
-				return true, ""
-			}
-		}
-		return false, all.String()
-	})
-}
-
 // blocked waits until the set reports, by event and condition, that a name is
 // taken.
 func blocked(t *testing.T, set *harness.Set, name string) {
 	t.Helper()
-	waitEvent(t, set, "Warning", "NameTaken", name)
+	env.WaitEvent(t, set, "Warning", "NameTaken", name)
 	if c := env.WaitCondition(t, set, "Degraded", "True"); c.Reason != "NameTaken" || !strings.Contains(c.Message, name) {
 		t.Errorf("Degraded has %s: %s; want NameTaken and the name %s", c.Reason, c.Message, name)
 	}
@@ -145,14 +127,4 @@ func unblocked(t *testing.T, set *harness.Set) {
 	t.Helper()
 	env.WaitAvailable(t, set)
 	env.WaitCondition(t, set, "Degraded", "False")
-}
-
-func kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(env.Cluster.Kubectl(), append([]string{"--kubeconfig", env.Cluster.Kubeconfig()}, args...)...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("kubectl %v: %v\n%s", args, err, out)
-	}
-	return string(out)
 }

@@ -164,7 +164,7 @@ func TestPodTakenOutForDebugging(t *testing.T) {
 	before := uids(env.Pods(t, set))
 	env.PatchPod(t, ns, "web-1-2", map[string]any{"metadata": map[string]any{"labels": map[string]any{"leaderworkerset.sigs.k8s.io/name": nil}}})
 	blocked(t, set, "web-1-2")
-	waitEvent(t, set, "Normal", "ReleasedPod", "web-1-2")
+	env.WaitEvent(t, set, "Normal", "ReleasedPod", "web-1-2")
 	time.Sleep(settled)
 	pod := env.Pod(t, ns, "web-1-2")
 	if pod.UID != before["web-1-2"] || pod.DeletionTimestamp != nil || len(pod.OwnerReferences) > 0 {

@@ -45,7 +45,7 @@ func TestScale(t *testing.T) {
 	env.Scale(t, set, 0)
 	set = waitPods(t, set, 0)
 
-	kubectl(t, "scale", "-n", ns, "lws/web", "--replicas=2")
+	env.Kubectl(t, "scale", "-n", ns, "lws/web", "--replicas=2")
 	set = waitPods(t, set, 4)
 
 	// As an autoscaler does it: read /scale, write it back.

@@ -30,7 +30,7 @@ func TestNewSet(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	set := harness.NewSet(env.Namespace(t), "web", harness.Size(2))
-	kubectl(t, "apply", "-f", manifest(t, set))
+	env.Kubectl(t, "apply", "-f", manifest(t, set))
 	env.WaitAvailable(t, set)
 	bad := set.DeepCopy()
 	budget("0", "0", 0)(bad)
@@ -60,11 +60,11 @@ func TestRefused(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	set := harness.NewSet(env.Namespace(t), "web", harness.Size(2))
-	kubectl(t, "apply", "-f", manifest(t, set))
+	env.Kubectl(t, "apply", "-f", manifest(t, set))
 	env.WaitAvailable(t, set)
 	first := manifest(t, set)
 	harness.Size(3)(set)
-	kubectl(t, "apply", "-f", manifest(t, set))
+	env.Kubectl(t, "apply", "-f", manifest(t, set))
 	planned(t, "-f", first)
 	planned(t, set.Name, "-n", set.Namespace, "--annotate", "undo=previous")
 	events, err := env.Cluster.Audit(cluster.AuditFilter{Namespace: set.Namespace})

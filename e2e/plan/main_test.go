@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -36,14 +35,6 @@ func manifest(t *testing.T, set *harness.Set) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func kubectl(t *testing.T, args ...string) {
-	t.Helper()
-	cmd := exec.Command(env.Cluster.Kubectl(), append([]string{"--kubeconfig", env.Cluster.Kubeconfig()}, args...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("kubectl %v: %v\n%s", args, err, out)
-	}
 }
 
 // agent is the user agent of the command.

@@ -86,7 +86,7 @@ func cases() map[string]testCase {
 		"undo": {before: some(), prepare: func(t *testing.T, set *harness.Set) {
 			env.WaitAvailable(t, set)
 			harness.Size(3)(set)
-			kubectl(t, "apply", "-f", manifest(t, set))
+			env.Kubectl(t, "apply", "-f", manifest(t, set))
 			harness.WaitFor(t, "the new size", harness.DefaultTimeout, func() (bool, string) {
 				s := env.Get(t, set)
 				return s.Status.UpdatedReplicas == 4 && s.Status.ReadyReplicas == 4 && s.Status.ObservedGeneration == s.Generation, env.Describe(t, s)
@@ -135,7 +135,7 @@ func TestPlanned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			set := harness.NewSet(env.Namespace(t), "web", tc.before...)
-			kubectl(t, "apply", "-f", manifest(t, set))
+			env.Kubectl(t, "apply", "-f", manifest(t, set))
 			if tc.prepare != nil {
 				tc.prepare(t, set)
 			} else {
@@ -149,7 +149,7 @@ func TestPlanned(t *testing.T) {
 			}
 			stored := env.Get(t, set)
 			pods := watchPods(t, stored)
-			kubectl(t, apply...)
+			env.Kubectl(t, apply...)
 			waitDone(t, stored, pods, report)
 			compare(t, pods, report, waves)
 			after := env.Get(t, set)

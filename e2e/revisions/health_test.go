@@ -131,15 +131,15 @@ func TestHealth(t *testing.T) {
 	judged(t, set, status.InProgressStatus, "Progressing")
 	letGo(t, set, "the set to be Available", rolled)
 	judged(t, set, status.CurrentStatus, "Healthy")
-	kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=condition=Available", "--timeout=30s")
-	kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=30s")
-	kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=condition=Progressing=false", "--timeout=30s")
+	env.Kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=condition=Available", "--timeout=30s")
+	env.Kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=30s")
+	env.Kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=condition=Progressing=false", "--timeout=30s")
 
 	// Paused, with a change that waits: it serves, and nothing is to be waited for.
 	change(t, set, annotate(lwsv1.AnnotationPaused, "true"), image("2"), held)
 	env.WaitCondition(t, set, lwsv1.ConditionRolloutPaused, metav1.ConditionTrue)
 	judged(t, set, status.CurrentStatus, "Suspended")
-	kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=condition=Available", "--timeout=30s")
+	env.Kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=condition=Available", "--timeout=30s")
 
 	// It goes on, and gets nowhere.
 	change(t, set, annotate(lwsv1.AnnotationPaused, ""))

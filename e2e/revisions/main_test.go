@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -172,14 +171,4 @@ func incarnations(t *testing.T, set *harness.Set) string {
 		out = append(out, env.Pod(t, set.Namespace, fmt.Sprintf("%s-%d", set.Name, i)).Annotations[lwsv1.AnnotationIncarnation])
 	}
 	return strings.Join(out, " ")
-}
-
-func kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(env.Cluster.Kubectl(), append([]string{"--kubeconfig", env.Cluster.Kubeconfig()}, args...)...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("kubectl %v: %v\n%s", args, err, out)
-	}
-	return string(out)
 }

@@ -125,14 +125,14 @@ func atRest(t *testing.T, set *harness.Set) {
 func TestBeforePolicy(t *testing.T) {
 	ns := env.Namespace(t)
 	const binding = "validatingadmissionpolicybinding/lws-controller-annotations"
-	kubectl(t, "delete", binding)
+	env.Kubectl(t, "delete", binding)
 	wrong := harness.NewSet(ns, "web", harness.Replicas(2), annotate(lwsv1.AnnotationPaused, "yes"),
 		annotate(lwsv1.AnnotationMaxSurge, "some"), annotate(lwsv1.AnnotationRecycle, "1-0@2026-12-01T10:00:00Z"), annotate(lwsv1.AnnotationHistoryLimit, "0"))
 	harness.WaitFor(t, "the policy to be gone", harness.DefaultTimeout, func() (bool, string) {
 		_, err := env.Sets.LeaderWorkerSets(ns).Create(t.Context(), wrong, metav1.CreateOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
-	kubectl(t, "apply", "--server-side", "--force-conflicts", "-f", filepath.Join("..", "..", "deploy", "policy", "annotations.yaml"))
+	env.Kubectl(t, "apply", "--server-side", "--force-conflicts", "-f", filepath.Join("..", "..", "deploy", "policy", "annotations.yaml"))
 	harness.WaitFor(t, "the policy to be there again", harness.DefaultTimeout, func() (bool, string) {
 		probe := harness.NewSet(ns, "probe", annotate(lwsv1.AnnotationPaused, "yes"))
 		_, err := env.Sets.LeaderWorkerSets(ns).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -140,7 +140,7 @@ func TestBeforePolicy(t *testing.T) {
 	})
 	set := env.WaitAvailable(t, wrong)
 	for key, value := range map[string]string{lwsv1.AnnotationPaused: `"yes"`, lwsv1.AnnotationMaxSurge: `"some"`, lwsv1.AnnotationRecycle: `"1-0@2026`} {
-		waitEvent(t, set, "Warning", "InvalidAnnotation", key+": "+value, "has no effect: it must be")
+		env.WaitEvent(t, set, "Warning", "InvalidAnnotation", key+": "+value, "has no effect: it must be")
 	}
 	set = change(t, set, image("2"))
 	waitTags(t, set, "0:2 1:2")

@@ -1,10 +1,8 @@
 package steer
 
 import (
-	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -174,29 +172,4 @@ func quiet(t *testing.T, ns string) {
 	if writes := env.Writes(t, ns, since); len(writes) > 0 {
 		t.Errorf("nothing happens, but the controller writes:\n%s", writes)
 	}
-}
-
-// waitEvent waits for an event of this type and reason whose note has all parts.
-func waitEvent(t *testing.T, set *harness.Set, eventType, reason string, parts ...string) {
-	t.Helper()
-	harness.WaitFor(t, fmt.Sprintf("event %s about %v", reason, parts), harness.DefaultTimeout, func() (bool, string) {
-		var all strings.Builder
-		for _, e := range env.Events(t, set) {
-			fmt.Fprintf(&all, "%s %s: %s\n", e.Type, e.Reason, e.Note)
-			lacks := slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(e.Note, part) })
-			if e.Type == eventType && e.Reason == reason && !lacks {
-				return true, ""
-			}
-		}
-		return false, all.String()
-	})
-}
-
-func kubectl(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := exec.Command(env.Cluster.Kubectl(), append([]string{"--kubeconfig", env.Cluster.Kubeconfig()}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("kubectl %v: %v\n%s", args, err, out)
-	}
-	return string(out)
 }

@@ -29,7 +29,7 @@ func TestPausedWithTheChange(t *testing.T) {
 	set = env.WaitAvailable(t, set)
 	env.Scale(t, set, 3)
 	waitTags(t, set, "0:1 1:1 2:1")
-	described := kubectl(t, "-n", ns, "describe", "lws", "web")
+	described := env.Kubectl(t, "-n", ns, "describe", "lws", "web")
 	for _, part := range []string{"RolloutPaused", "PausedByAnnotation", "No further group is updated while annotation"} {
 		if !strings.Contains(described, part) {
 			t.Errorf("kubectl describe does not tell %q:\n%s", part, described)
@@ -41,8 +41,8 @@ func TestPausedWithTheChange(t *testing.T) {
 	change(t, set, annotate(lwsv1.AnnotationPaused))
 	waitTags(t, set, "0:2 1:2")
 	env.WaitCondition(t, set, lwsv1.ConditionRolloutPaused, "False")
-	waitEvent(t, set, "Normal", "RolloutPaused")
-	waitEvent(t, set, "Normal", "RolloutResumed")
+	env.WaitEvent(t, set, "Normal", "RolloutPaused")
+	env.WaitEvent(t, set, "Normal", "RolloutResumed")
 	quiet(t, ns)
 }
 

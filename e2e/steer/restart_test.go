@@ -92,5 +92,5 @@ func TestRecycle(t *testing.T) {
 			t.Errorf("pod %s has another revision", p.Name)
 		}
 	}
-	waitEvent(t, set, "Normal", "RecreateGroup", "group 3", "annotation "+lwsv1.AnnotationRecycle+" asks for it")
+	env.WaitEvent(t, set, "Normal", "RecreateGroup", "group 3", "annotation "+lwsv1.AnnotationRecycle+" asks for it")
 }

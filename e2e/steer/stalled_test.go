@@ -83,7 +83,7 @@ func stalled(t *testing.T, set *harness.Set, parts ...string) {
 		}
 		return false, env.Describe(t, env.Get(t, set))
 	})
-	waitEvent(t, set, "Warning", "RolloutStalled", "Nothing has moved for 2s: group 2")
+	env.WaitEvent(t, set, "Warning", "RolloutStalled", "Nothing has moved for 2s: group 2")
 }
 
 // TestStalled: a rollout that does not get on says so when its deadline is over, and

@@ -28,7 +28,7 @@ func TestUndo(t *testing.T) {
 		if _, is := set.Annotations[lwsv1.AnnotationUndo]; is || *set.Spec.LeaderWorkerTemplate.Size != step.size || len(env.Pods(t, set)) != 2*int(step.size) {
 			t.Errorf("undo %s: annotation left %t, size %d with %d pods, want %d", step.undo, is, *set.Spec.LeaderWorkerTemplate.Size, len(env.Pods(t, set)), step.size)
 		}
-		waitEvent(t, set, "Normal", "Undone", step.event, "in Git")
+		env.WaitEvent(t, set, "Normal", "Undone", step.event, "in Git")
 	}
 	quiet(t, ns)
 }
@@ -46,7 +46,7 @@ func TestUndoRefused(t *testing.T) {
 			_, is := env.Get(t, set).Annotations[lwsv1.AnnotationUndo]
 			return !is, ""
 		})
-		waitEvent(t, set, "Warning", "UndoRefused", undo, why)
+		env.WaitEvent(t, set, "Warning", "UndoRefused", undo, why)
 		if now := env.Get(t, set).Generation; now != generation {
 			t.Errorf("undo %s: the spec was changed", undo)
 		}
