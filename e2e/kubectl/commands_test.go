@@ -75,7 +75,8 @@ func TestSteering(t *testing.T) {
 	p.lws("wait", "web", "--timeout=2m")
 
 	uid := env.Pod(t, ns, "web-0").UID
-	now := time.Now().UTC().Add(-time.Second).Format(time.RFC3339)
+	// Not earlier: a group made after the time that was asked for is done already.
+	now := time.Now().UTC().Format(time.RFC3339)
 	p.lws("recycle", "web", "0", "--at", now)
 	p.lws("wait", "web", "--timeout=2m")
 	if env.Pod(t, ns, "web-0").UID == uid {
