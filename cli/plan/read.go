@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"lws-controller/api/client"
 	v1 "lws-controller/api/v1"
@@ -26,8 +27,22 @@ type Reader struct {
 	Sets *client.Client
 }
 
-// Read finds out what the change amounts to, and what there is.
+// Read finds out what the change amounts to, and what there is. A set that changes
+// meanwhile, as each does whose status is written during an update, is read again.
 func (r Reader) Read(ctx context.Context, c *Change, now time.Time) (*Snapshot, error) {
+	var s *Snapshot
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		s, err = r.read(ctx, c, now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// read does it once.
+func (r Reader) read(ctx context.Context, c *Change, now time.Time) (*Snapshot, error) {
 	s := &Snapshot{Now: now}
 	if err := r.dryRun(ctx, c, s); err != nil {
 		return nil, err

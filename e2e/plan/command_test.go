@@ -71,18 +71,19 @@ func TestReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tried := 0
+	tried := map[string]int{}
 	for _, e := range events {
 		switch {
 		case e.UserAgent != agent, e.Verb == "get", e.Verb == "list":
 		case strings.Contains(e.RequestURI, "dryRun=All"):
-			tried++
+			tried[e.Verb]++
 		default:
 			t.Errorf("%s %s", e.Verb, e.RequestURI)
 		}
 	}
-	if tried != 3 {
-		t.Errorf("%d dry runs, want 3: a patch, and for undo a patch and an update", tried)
+	// The update goes on meanwhile: an undo may be tried more than once.
+	if tried["update"] == 0 || tried["patch"] != 1+tried["update"] {
+		t.Errorf("dry runs: %v, want a patch, and for each try of undo a patch and an update", tried)
 	}
 }
 
