@@ -117,6 +117,7 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 			c.restingStatus(s, add)
 		}
 	}
+	blocked := len(waits) > 0
 	if stuck || paused {
 		// Groups that would be surge are not made, but wanted.
 		for index := range surge {
@@ -125,7 +126,7 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 	}
 	c.restingServices(s, groups, waits, add)
 	if !stuck && !stuckGroups {
-		c.restingSteering(s, groups, add)
+		c.restingSteering(s, groups, blocked, add)
 	}
 }
 

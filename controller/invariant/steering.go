@@ -117,14 +117,15 @@ func recycledAt(p *corev1.Pod) time.Time {
 	return at
 }
 
-// restingSteering checks that what was to be done once is done.
-func (c *Checker) restingSteering(s *v1.LeaderWorkerSet, groups map[int32][]*corev1.Pod, add adder) {
+// restingSteering checks that what was to be done once is done. Where groups are
+// blocked they may take all of the budget, and recreations by request wait.
+func (c *Checker) restingSteering(s *v1.LeaderWorkerSet, groups map[int32][]*corev1.Pod, blocked bool, add adder) {
 	want := steering(s)
 	if want.Undo != "" {
 		add("L1", "annotation %s is still there", v1.AnnotationUndo)
 	}
 	for index := range replicas(s) {
-		if !want.Recycle.Names(index) {
+		if blocked || !want.Recycle.Names(index) {
 			continue
 		}
 		for _, p := range groups[index] {
