@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/klog/v2"
 
 	"lws-controller/controller"
 	"lws-controller/informers"
@@ -43,8 +44,10 @@ type Options struct {
 }
 
 const (
-	headerTimeout   = 10 * time.Second
-	shutdownTimeout = 5 * time.Second
+	headerTimeout = 10 * time.Second
+	// shutdownTimeout is what a page under way gets. A connection on which nothing was
+	// asked yet, as clients open in advance, would take 5 s to count as idle.
+	shutdownTimeout = 2 * time.Second
 	// leaseGrace is how long after the end of its lease a leader may live.
 	leaseGrace = 20 * time.Second
 )
@@ -73,6 +76,7 @@ func (s *Server) Listen(ctx context.Context, address string) (func() error, erro
 	if err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
+	klog.FromContext(ctx).Info("Pages are served", "address", l.Addr().String())
 	h := &http.Server{Handler: s.mux, ReadHeaderTimeout: headerTimeout}
 	return func() error {
 		ended := make(chan struct{})

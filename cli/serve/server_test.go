@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,8 +103,17 @@ func TestListenServesUntilTheContextEnds(t *testing.T) {
 		t.Errorf("healthz says %q", body)
 	}
 	http.DefaultClient.CloseIdleConnections()
+	silent, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	start := time.Now()
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("ended with %v", err)
+	}
+	if took := time.Since(start); took > 4*time.Second {
+		t.Errorf("a connection on which nothing was asked held the end up for %s", took)
 	}
 }

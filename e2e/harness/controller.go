@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,10 +23,12 @@ import (
 
 // Controller is the controller under test, as a process.
 type Controller struct {
-	program, address, log, kubeconfig, journal string
-	args                                       []string
+	program, log, kubeconfig, journal string
+	args                              []string
 
 	mu      sync.Mutex
+	begins  int64  // where in the log this run begins
+	address string // of its pages, once the log has said it
 	cmd     *exec.Cmd
 	done    chan struct{} // closed when the process has ended
 	err     error         // how it ended
@@ -76,10 +77,6 @@ func StartProgram(t testing.TB, c *cluster.Cluster, program string, args ...stri
 }
 
 func startController(c *cluster.Cluster, program string, args ...string) (*Controller, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
 	config, err := c.ClientCert(serviceAccount, "system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
 	if err != nil {
 		return nil, err
@@ -89,22 +86,14 @@ func startController(c *cluster.Cluster, program string, args ...string) (*Contr
 	if err != nil {
 		return nil, err
 	}
-	ctl := &Controller{program: program, address: address,
+	ctl := &Controller{program: program,
 		log: filepath.Join(dir, "controller.log"), kubeconfig: filepath.Join(dir, "kubeconfig"), journal: filepath.Join(dir, "journal")}
 	if err := cluster.WriteKubeconfig(ctl.kubeconfig, config); err != nil {
 		return nil, err
 	}
-	ctl.args = append([]string{"--kubeconfig=" + ctl.kubeconfig, "--listen=" + address, "--leader-elect=false", "-v=2",
+	ctl.args = append([]string{"--kubeconfig=" + ctl.kubeconfig, "--listen=127.0.0.1:0", "--leader-elect=false", "-v=2",
 		"--journal-file=" + ctl.journal}, args...)
 	return ctl, ctl.start()
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // Start runs the controller again, after Stop or Kill, with the same arguments.
@@ -125,6 +114,10 @@ func (c *Controller) start() error {
 		return err
 	}
 	defer log.Close() // the child has its own copy
+	info, err := log.Stat()
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command(c.program, c.args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=true")
@@ -150,6 +143,7 @@ func (c *Controller) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cmd, c.done, c.err, c.stopped = cmd, done, nil, false
+	c.begins, c.address = info.Size(), ""
 	return nil
 }
 
@@ -274,13 +268,33 @@ func (c *Controller) tail() string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-// URL is the address of one of the controller's pages, like "/metrics".
-func (c *Controller) URL(path string) string { return "http://" + c.address + path }
+var served = regexp.MustCompile(`"Pages are served" address="(.+)"`)
+
+// URL is the address of one of the controller's pages, like "/metrics". The controller
+// chooses a free port and tells it in its log: one that another process chose for it
+// could be taken by the time it is used.
+func (c *Controller) URL(path string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.address == "" {
+		log := c.Log()
+		found := served.FindStringSubmatch(log[min(c.begins, int64(len(log))):])
+		if found == nil {
+			return "", errors.New("the log does not say yet where the pages are")
+		}
+		c.address = found[1]
+	}
+	return "http://" + c.address + path, nil
+}
 
 // Get fetches one of the controller's pages.
 func (c *Controller) Get(path string) (status int, body []byte, err error) {
+	url, err := c.URL(path)
+	if err != nil {
+		return 0, nil, err
+	}
 	client := http.Client{Timeout: 10 * time.Second}
-	resp, err := client.Get(c.URL(path))
+	resp, err := client.Get(url)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -189,9 +189,10 @@ func TestUserAgent(t *testing.T) {
 	ctl.Ready(t)
 	set := env.Create(t, harness.NewSet(ns, "web", harness.Size(2)))
 	env.WaitAvailable(t, set)
+	env.WaitEvent(t, set, "Normal", "AllGroupsReady")
 	start := time.Now()
 	ctl.Stop(t)
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("the controller took %s to stop", took)
 	}
 	events, err := env.Cluster.Audit(cluster.AuditFilter{User: user})

@@ -51,7 +51,11 @@ func TestPages(t *testing.T) {
 		}
 	})
 	t.Run("read-only", func(t *testing.T) {
-		resp, err := http.Post(env.Controller.URL("/debug/groups"), "application/json", nil)
+		url, err := env.Controller.URL("/debug/groups")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.Post(url, "application/json", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
