@@ -39,6 +39,10 @@ in 3,5-7. A request takes the place of the one before it.`,
 					return nil, err
 				}
 				asked, _ := rollout.ReadSteering(map[string]string{v1.AnnotationRecycle: value})
+				if asked.Recycle.At.After(o.now()) {
+					// Until then there is nothing to wait for.
+					ch.next = []string{"status", "--watch"}
+				}
 				for _, r := range asked.Recycle.Groups {
 					if r.Last >= replicas(set) {
 						return nil, fmt.Errorf("%s has no group %d: there are %d, counted from 0", c.title(args[0]), r.Last, replicas(set))

@@ -80,6 +80,10 @@ func (r Reader) dryRun(ctx context.Context, c *Change, s *Snapshot) error {
 	request := func(verb string) *rest.Request {
 		return r.Sets.RESTClient().Verb(verb).Namespace(c.Namespace).Resource(v1.Resource)
 	}
+	// As `kubectl apply` does: a misspelt field is an error, not left out.
+	try := func(verb string) *rest.Request {
+		return request(verb).Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict)
+	}
 	live, err := request("GET").Name(c.Name).Do(ctx).Raw()
 	if apierrors.IsNotFound(err) && c.Manifest != nil {
 		object, err := c.create()
@@ -87,8 +91,7 @@ func (r Reader) dryRun(ctx context.Context, c *Change, s *Snapshot) error {
 			return err
 		}
 		s.After = &v1.LeaderWorkerSet{}
-		err = request("POST").Param("dryRun", metav1.DryRunAll).
-			SetHeader("Content-Type", "application/json").Body(object).Do(ctx).Into(s.After)
+		err = try("POST").SetHeader("Content-Type", "application/json").Body(object).Do(ctx).Into(s.After)
 		if err != nil {
 			return fmt.Errorf("the API server would refuse the set: %w", err)
 		}
@@ -111,8 +114,7 @@ func (r Reader) dryRun(ctx context.Context, c *Change, s *Snapshot) error {
 	if err != nil {
 		return err
 	}
-	err = request("PATCH").Name(c.Name).Param("dryRun", metav1.DryRunAll).
-		SetHeader("Content-Type", string(types.MergePatchType)).Body(patch).Do(ctx).Into(s.After)
+	err = try("PATCH").Name(c.Name).SetHeader("Content-Type", string(types.MergePatchType)).Body(patch).Do(ctx).Into(s.After)
 	if err != nil {
 		return fmt.Errorf("the API server would refuse the change: %w", err)
 	}

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,11 +36,20 @@ func TestRefused(t *testing.T) {
 	env.WaitAvailable(t, set)
 	bad := set.DeepCopy()
 	budget("0", "0", 0)(bad)
+	misspelt := filepath.Join(t.TempDir(), "set.yaml")
+	data, err := os.ReadFile(manifest(t, set))
+	if err == nil {
+		err = os.WriteFile(misspelt, bytes.Replace(data, []byte("startupPolicy"), []byte("startupPolcy"), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		args []string
 		says string
 	}{
 		"spec":           {[]string{"-f", manifest(t, bad)}, "maxUnavailable"},
+		"unknown field":  {[]string{"-f", misspelt}, `unknown field "spec.startupPolcy"`},
 		"annotation":     {[]string{"web", "-n", set.Namespace, "--annotate", "max-surge=many"}, "max-surge"},
 		"no such set":    {[]string{"other", "-n", set.Namespace}, "not found"},
 		"namespace":      {[]string{"-f", manifest(t, set), "-n", "default"}, "not of default"},
