@@ -22,6 +22,9 @@ type Known struct {
 	// spec and of that at which the last rollout ended.
 	History         *revision.History
 	Update, Current string
+	// Unstored: there is no revision of the present spec, nor can there be. Update is
+	// the last one there was, if any.
+	Unstored bool
 	// Groups are those of which anything is known, by ascending index.
 	Groups []group.View
 	// Services are those that exist or whose names are taken.
@@ -37,7 +40,7 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		Partition: *r.Partition,
 		Budget:    rollout.NewBudget(replicasOf(k.Set), r.MaxUnavailable, r.MaxSurge),
 		MinReady:  k.Steering.MinReady,
-		Paused:    k.Steering.Paused,
+		Paused:    k.Steering.Paused || k.Unstored,
 		Recycle:   k.Steering.Recycle,
 
 		ProgressDeadline: k.Steering.ProgressDeadline,
@@ -101,7 +104,7 @@ func progressingSince(s *v1.LeaderWorkerSetStatus, update string, now time.Time)
 
 // known is what the planner needs of the memory.
 func (m *memory) known() *Known {
-	k := &Known{Set: m.set, Steering: m.steering, History: m.history, Update: m.update, Current: m.current,
+	k := &Known{Set: m.set, Steering: m.steering, History: m.history, Update: m.update, Current: m.current, Unstored: m.unstored.tries > 0,
 		Groups: make([]group.View, 0, len(m.groups))}
 	for _, t := range m.groups {
 		k.Groups = append(k.Groups, t.view)

@@ -44,6 +44,8 @@ type memory struct {
 	update, current string
 	// revisionTries is how often the name of the present revision was taken.
 	revisionTries int
+	// unstored: the API server refuses to store the revision of the present spec.
+	unstored hold
 	// held are the groups for which nothing is created for a while.
 	held map[int32]hold
 	// made are Services from answers to us, until the cache has passed them.
@@ -137,6 +139,7 @@ func (m *memory) observeSet(set *v1.LeaderWorkerSet) bool {
 	if m.set == nil || m.set.UID != set.UID || m.set.Generation != set.Generation {
 		clear(m.held)
 		clear(m.heldServices)
+		m.unstored = hold{}
 	}
 	m.set = set
 	m.steering, m.unread = rollout.ReadSteering(set.Annotations)

@@ -22,15 +22,47 @@ import (
 // controller are adopted, the present spec gets a revision if it has none, and a
 // revision that is applied again becomes the latest. It writes nothing when the
 // spec and the stored revisions are those of the last time.
-func (c *Controller) settleRevisions(ctx context.Context, m *memory) error {
+//
+// What the API server refuses to store (a quota, a webhook) must not keep the groups
+// from being looked after: they go by the last revision that was taken up, and none is
+// updated, until a later try succeeds.
+func (c *Controller) settleRevisions(ctx context.Context, m *memory, now time.Time, wait *Wait) error {
 	objects := c.belonging(m)
 	if m.versions(objects) != m.historyVersions {
-		if err := c.renewHistory(ctx, m, objects); err != nil {
-			return err
+		if !now.Before(m.unstored.until) {
+			switch err := c.renewHistory(ctx, m, objects); {
+			case err == nil:
+				m.unstored = hold{}
+			case apierrors.IsNotFound(err) || !refused(err):
+				return err
+			default:
+				m.unstored = m.unstored.next("FailedCreate", err.Error(), now)
+				c.warn(m, "revision", m.unstored.reason, "CreateRevision", "%s", unstoredMessage(m.unstored))
+			}
+		}
+		if m.unstored.tries > 0 {
+			c.goBy(m, objects)
+			wait.sooner(m.unstored.until.Sub(now))
 		}
 	}
 	m.current = m.history.Current(m.set, m.update)
 	return nil
+}
+
+func unstoredMessage(h hold) string {
+	return "The revision of the present spec cannot be stored, no group is updated: " + h.message
+}
+
+// goBy reads the stored revisions, of which none is that of the present spec.
+func (c *Controller) goBy(m *memory, objects []*appsv1.ControllerRevision) {
+	m.history, _ = revision.NewHistory(objects)
+	m.update = ""
+	if last := m.history.ByKey(m.set.Status.UpdateRevision); last != nil {
+		m.update = last.Key
+	}
+	for _, t := range m.groups {
+		t.stale = true // sizes come from the history
+	}
 }
 
 // belonging are the cached revisions that are the set's to read.

@@ -21,7 +21,10 @@ func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStat
 	s := m.set.Status.DeepCopy()
 	s.Replicas, s.ReadyReplicas, s.UpdatedReplicas = t.Exist, t.Ready, t.Updated
 	s.HPAPodSelector = fmt.Sprintf("%s=%s,%s=0", v1.LabelName, m.key.Name, v1.LabelWorkerIndex)
-	s.ObservedGeneration = m.set.Generation
+	if m.unstored.tries == 0 {
+		// A spec without a revision has not been taken up yet.
+		s.ObservedGeneration = m.set.Generation
+	}
 	s.UpdateRevision, s.CurrentRevision = m.update, t.Current
 	s.Groups = &v1.GroupCounts{
 		Pending:         t.Phases[group.Pending],
@@ -43,7 +46,7 @@ func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStat
 func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *rollout.Tally, stalled bool, now time.Time) {
 	set := func(kind, reason string, is bool, whenTrue, whenFalse string) {
 		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: whenTrue,
-			LastTransitionTime: metav1.NewTime(now), ObservedGeneration: m.set.Generation}
+			LastTransitionTime: metav1.NewTime(now), ObservedGeneration: s.ObservedGeneration}
 		if !is {
 			if meta.FindStatusCondition(s.Conditions, kind) == nil {
 				return
@@ -110,6 +113,9 @@ func (m *memory) trouble(s *v1.LeaderWorkerSetStatus) (reason, message string) {
 	if !m.outdatedCRDUntil.IsZero() {
 		return reasonCRDOutdated, "The stored status lacks what was written: the LeaderWorkerSet CRD is older than this controller. " +
 			"No group is torn down until the CRD is applied again"
+	}
+	if m.unstored.tries > 0 {
+		return m.unstored.reason, unstoredMessage(m.unstored)
 	}
 	for _, index := range slices.Sorted(maps.Keys(m.held)) {
 		h := m.held[index]

@@ -101,7 +101,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		wait.sooner(staleDelay)
 		return wait, nil
 	}
-	err := c.settleRevisions(ctx, m)
+	err := c.settleRevisions(ctx, m, now, &wait)
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		// The name is that of a revision of a set that is gone, or a cache lags: the
 		// news about it will bring us back.

@@ -21,7 +21,11 @@ import (
 // event that says why: a wish from long ago must not come true by surprise.
 func (c *Controller) undo(ctx context.Context, m *memory, wait *Wait) error {
 	wish := m.steering.Undo
-	target, why := m.history.Undo(m.set, wish, m.update, m.steering.RestartedAt)
+	update := m.update
+	if m.unstored.tries > 0 {
+		update = "" // the groups are still at the revision before the present spec
+	}
+	target, why := m.history.Undo(m.set, wish, update, m.steering.RestartedAt)
 	stored, err := c.sendUndo(ctx, m, target)
 	if target != nil && apierrors.IsInvalid(err) {
 		// The spec was valid once, under rules that have changed since.
