@@ -55,13 +55,15 @@ func perform(s Scenario, behind int, told bool, disturb func(w *World, at int) F
 		fault := disturb(w, at)
 		at++
 		o.kinds = append(o.kinds, c.what)
+		// Before it all is as in the run without.
+		w.compares = w.compares || fault != noFault || w.lag != nil
 		if fault != noFault {
 			o.what = c.what
 			w.note("fault: %s: %s", c.what, fault)
 		}
 		return fault
 	}
-	w.hasty, w.compareEvery = behind > 0, 3
+	w.hasty = behind > 0
 	w.startProcess(upToDate)
 	for i, step := range s.Steps {
 		w.note("step %d of %q", i+1, s.Name)

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -186,11 +188,5 @@ func (f *feed[T]) ofSet(set types.NamespacedName) []T {
 }
 
 func compareKeys(a, b types.NamespacedName) int {
-	switch {
-	case a.String() < b.String():
-		return -1
-	case a.String() > b.String():
-		return 1
-	}
-	return 0
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }

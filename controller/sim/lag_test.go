@@ -59,9 +59,13 @@ func lagEverywhere(t *testing.T, s Scenario, points *atomic.Int64) {
 		first = 0
 	}
 	for n := first; n < want.writes; n++ {
+		if skips(n) {
+			continue
+		}
 		for _, l := range lags(n) {
 			points.Add(1)
 			got := playLagging(s, n, l, false)
+			visited.take(got.reached)
 			if len(got.broken) == 0 && got.state == want.state && got.tally == want.tally {
 				continue
 			}

@@ -13,6 +13,7 @@ func (w *World) loses(p *Process) {
 	p.lost, p.left = w.clock.Now(), 1+w.rng.IntN(30)
 	w.note("%s loses its lease, and goes on for up to %d writes", p.name, p.left)
 	w.covered["lease lost"]++
+	w.reached.points[randomHits]++
 	w.checker.Several = true
 	w.startProcess(w.behind)
 }

@@ -61,21 +61,27 @@ type turn struct {
 // newProcess starts a controller with empty memory, whose caches begin some
 // writes ago.
 func (w *World) newProcess(name string, behind func() int) *Process {
-	p := &Process{world: w, name: name, queue: map[types.NamespacedName]*turn{},
-		known: map[types.NamespacedName]*v1.LeaderWorkerSet{}}
+	p := w.blankProcess(name)
 	isSet := func(key types.NamespacedName) bool { _, exists := p.sets.items[key]; return exists }
 	p.sets = newFeed(w.server.sets, false, behind(), informers.SetHandler(p))
 	p.pods = newFeed(w.server.pods, true, behind(), informers.PodHandler(p, isSet))
 	p.services = newFeed(w.server.services, true, behind(), informers.OwnedHandler[*corev1.Service](p))
 	p.revisions = newFeed(w.server.revisions, true, behind(), informers.OwnedHandler[*appsv1.ControllerRevision](p))
-	p.ctrl = controller.New(controller.Options{
-		API: api{p}, Revisions: revision.Store{Client: api{p}}, Cache: processCache{p}, Recorder: p, InFlight: 1, Clock: w.clock, Planned: p.planned,
-	})
-	p.ctx = klog.NewContext(context.Background(), klog.New(logSink{p}))
 	p.sets.announce()
 	p.pods.announce()
 	p.services.announce()
 	p.revisions.announce()
+	return p
+}
+
+// blankProcess is a controller with empty memory that has no caches yet.
+func (w *World) blankProcess(name string) *Process {
+	p := &Process{world: w, name: name, queue: map[types.NamespacedName]*turn{},
+		known: map[types.NamespacedName]*v1.LeaderWorkerSet{}}
+	p.ctrl = controller.New(controller.Options{
+		API: api{p}, Revisions: revision.Store{Client: api{p}}, Cache: processCache{p}, Recorder: p, InFlight: 1, Clock: w.clock, Planned: p.planned,
+	})
+	p.ctx = klog.NewContext(context.Background(), klog.New(logSink{p}))
 	return p
 }
 
@@ -135,8 +141,8 @@ func (p *Process) sync(key types.NamespacedName) {
 	}
 	p.plan = planned{}
 	var fresh planned
-	if every := p.world.compareEvery; every > 0 && p.world.syncs%every == 0 && p.upToDate() {
-		fresh = p.world.amnesiac(key)
+	if p.world.compares && p.upToDate() && p.world.somethingNew(key) {
+		fresh = p.amnesiac(key)
 	}
 	p.busy = true
 	p.world.syncs++

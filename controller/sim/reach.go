@@ -57,18 +57,31 @@ type cell struct {
 // move is a step of a group from one phase to another.
 type move struct{ from, to group.Phase }
 
-// reach is what runs have come to: the faults at writes that there were, and the
-// moves between phases that the controller has seen.
+// The kinds of crash points: moments at which a controller was ended, or its memory
+// was taken away, and what followed was judged.
+const (
+	struckWrites = "a write of a scenario was struck by a crash, a lost answer or an error, and the end was that of the run without"
+	pastStarts   = "a controller at rest was killed, and the next began in the past"
+	randomHits   = "in a random run the controller was killed, lost its lease, crashed at a request, or missed an answer"
+	samePlans    = "a controller with empty memory was asked between two syncs, and planned the same"
+)
+
+// reach is what runs have come to: the faults at writes that there were, the moves
+// between phases that the controller has seen, and the crash points by kind.
 type reach struct {
-	cells map[cell]int
-	moves map[move]int
+	cells  map[cell]int
+	moves  map[move]int
+	points map[string]int
 }
 
-func newReach() reach { return reach{cells: map[cell]int{}, moves: map[move]int{}} }
+func newReach() reach {
+	return reach{cells: map[cell]int{}, moves: map[move]int{}, points: map[string]int{}}
+}
 
 func (r reach) add(other reach) {
 	add(r.cells, other.cells)
 	add(r.moves, other.moves)
+	add(r.points, other.points)
 }
 
 // struck notes that a fault comes upon a request.

@@ -57,6 +57,8 @@ func TestRestartInThePast(t *testing.T) {
 				t.Fatalf("S18: %d writes behind, the controller did\n%s", behind, difference(after, before))
 			}
 			w.atRest()
+			visited.take(w.reached)
+			visited.tried(pastStarts)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -23,9 +24,7 @@ type options struct {
 	steps                         int
 	// lasting: in the end some faults come that stay; see sicken.
 	lasting bool
-	// compareEvery: see World.
-	compareEvery int
-	quota        int
+	quota   int
 	actorOptions
 }
 
@@ -68,9 +67,6 @@ func (w *World) drawOptions() options {
 		o.quota = 3 + w.rng.IntN(6)
 	}
 	o.lasting = maybe(6)
-	if maybe(3) {
-		o.compareEvery = 1 + w.rng.IntN(5)
-	}
 	w.drawActors(&o)
 	o.changes, o.monkeys = w.some(len(changes)), w.some(len(monkeys))
 	return o
@@ -104,7 +100,7 @@ func Run(seed uint64, told bool) *Result {
 	defer w.end()
 	w.options = w.drawOptions()
 	w.note("options: %+v", w.options)
-	w.server.quota, w.compareEvery = w.options.quota, w.options.compareEvery
+	w.server.quota, w.compares = w.options.quota, true
 	w.fault, w.meanwhile = w.randomFault, w.randomMeanwhile
 	w.begin()
 	w.startProcess(w.behind)
@@ -192,6 +188,7 @@ func (w *World) actor(name string) {
 		if p := w.processes[w.rng.IntN(len(w.processes))]; !p.busy && !p.dead {
 			w.note("%s is killed", p.name)
 			w.covered["killed"]++
+			w.reached.points[randomHits]++
 			p.dead = true
 		}
 	}
@@ -240,6 +237,9 @@ func (w *World) randomFault(c *call) Fault {
 	w.faults++
 	w.covered[fmt.Sprintf("%s: %s", c.what, f)]++
 	w.note("fault: %s: %s", c.what, f)
+	if f == unanswered || slices.Contains(crashes, f) {
+		w.reached.points[randomHits]++
+	}
 	return f
 }
 

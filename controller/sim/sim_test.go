@@ -13,7 +13,7 @@ import (
 
 var (
 	flagSeed  = flag.Int64("seed", -1, "run only this seed and tell its story")
-	flagRuns  = flag.Int("runs", 300, "how many random runs to make")
+	flagRuns  = flag.Int("runs", 0, "how many random runs to make; 0: as many as fit")
 	flagDeep  = flag.Bool("deep", false, "faults at every write of every scenario, with caches of many ages")
 	flagWith  = flag.String("with", "", "actors that every run has, such as slow,nodes; see drawActors")
 	flagFirst = flag.Uint64("first", 0, "the first seed of the random runs")
@@ -37,8 +37,15 @@ func TestRandom(t *testing.T) {
 		}
 		return
 	}
-	all, failed := NewTotals(), 0
-	Runs(*flagFirst, int64(*flagRuns), func(seed uint64, r *Result) bool {
+	all, failed, n := NewTotals(), 0, *flagRuns
+	switch {
+	case n > 0:
+	case sampled():
+		n = 50
+	default:
+		n = 1300
+	}
+	Runs(*flagFirst, int64(n), func(seed uint64, r *Result) bool {
 		all.Take(r)
 		visited.take(r.World.reached)
 		if broken := r.Broken(); len(broken) > 0 {

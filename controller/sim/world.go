@@ -57,9 +57,10 @@ type World struct {
 	watcher Watcher
 	script  *Script
 
-	// compareEvery is at each how many syncs the plan is compared with what a
-	// controller with empty memory would plan; 0: never.
-	compareEvery int
+	// compares: plans are compared with what a controller with empty memory would
+	// plan. compared is when that was done last for each set, and at which version.
+	compares bool
+	compared map[types.NamespacedName]moment
 
 	// hasty: controllers act on what their caches show before these catch up.
 	hasty bool
@@ -86,6 +87,7 @@ func newWorld(seed uint64, told bool) *World {
 		at:        theKey,
 		orphans:   map[types.UID][]func(){},
 		told:      told,
+		compared:  map[types.NamespacedName]moment{},
 		tally:     map[string]int{},
 		covered:   map[string]int{},
 		reached:   newReach(),
@@ -106,7 +108,9 @@ func (w *World) observe(c *invariant.Change, version int64) {
 			w.tally[string(c.Verb)+" "+o]++
 		}
 	}
-	w.note("%s", describeChange(c, version))
+	if w.told {
+		w.note("%s", describeChange(c, version))
+	}
 	w.watcher.Wrote(c)
 	for _, v := range w.checker.Observe(c, version) {
 		w.breach(v)
