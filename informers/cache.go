@@ -12,12 +12,12 @@ import (
 
 // Set returns the cached set. It is shared: copy before changing.
 func (i *Informers) Set(key types.NamespacedName) (*v1.LeaderWorkerSet, bool) {
-	return get[*v1.LeaderWorkerSet](i.sets, key)
+	return get[*v1.LeaderWorkerSet](i.sets, key.String())
 }
 
 // Pod returns the cached, trimmed pod.
 func (i *Informers) Pod(key types.NamespacedName) (*corev1.Pod, bool) {
-	return get[*corev1.Pod](i.pods, key)
+	return get[*corev1.Pod](i.pods, key.String())
 }
 
 // Events are the present pods of the set as if they had just been observed.
@@ -40,8 +40,18 @@ func (i *Informers) Revisions(set types.NamespacedName) []*appsv1.ControllerRevi
 	return list[*appsv1.ControllerRevision](i.revisions, set)
 }
 
-func get[T any](informer cache.SharedIndexInformer, key types.NamespacedName) (T, bool) {
-	obj, exists, err := informer.GetStore().GetByKey(key.String())
+// Node returns the cached, trimmed node, nil if there is none of that name. It is not
+// known where only one namespace is served.
+func (i *Informers) Node(name string) (n *corev1.Node, known bool) {
+	if i.nodes == nil {
+		return nil, false
+	}
+	n, _ = get[*corev1.Node](i.nodes, name)
+	return n, true
+}
+
+func get[T any](informer cache.SharedIndexInformer, key string) (T, bool) {
+	obj, exists, err := informer.GetStore().GetByKey(key)
 	if err != nil || !exists {
 		var none T
 		return none, false

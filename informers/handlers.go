@@ -23,6 +23,8 @@ type Sink interface {
 	// Freed says that a name which the set would give to a pod of this group has
 	// become free.
 	Freed(set types.NamespacedName, index int32)
+	// Node says that a node has come, gone, or changed in what matters.
+	Node(name string)
 }
 
 // Watch registers the handlers. It must be called once, before Start.
@@ -47,6 +49,13 @@ func (i *Informers) Watch(sink Sink) error {
 		return fmt.Errorf("watching revisions: %w", err)
 	}
 	i.synced = []cache.InformerSynced{pods.HasSynced, sets.HasSynced, services.HasSynced, revisions.HasSynced}
+	if i.nodes != nil {
+		nodes, err := i.nodes.AddTypedEventHandler(NodeHandler(sink))
+		if err != nil {
+			return fmt.Errorf("watching nodes: %w", err)
+		}
+		i.synced = append(i.synced, nodes.HasSynced)
+	}
 	for _, informer := range i.fence.all() {
 		i.synced = append(i.synced, informer.HasSynced)
 	}
@@ -73,6 +82,19 @@ func SetHandler(sink Sink) cache.TypedResourceEventHandler[*v1.LeaderWorkerSet] 
 	return touching[*v1.LeaderWorkerSet](func(s *v1.LeaderWorkerSet) {
 		sink.Touch(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
 	})
+}
+
+// NodeHandler tells of nodes. Their heartbeats, several a minute each, go no further.
+func NodeHandler(sink Sink) cache.TypedResourceEventHandler[*corev1.Node] {
+	return cache.TypedResourceEventHandlerFuncs[*corev1.Node]{
+		AddFunc: func(n *corev1.Node) { sink.Node(n.Name) },
+		UpdateFunc: func(before, after *corev1.Node) {
+			if group.ObserveNode(before) != group.ObserveNode(after) {
+				sink.Node(after.Name)
+			}
+		},
+		DeleteFunc: func(d cache.DeletedObject[*corev1.Node]) { sink.Node(d.GetObjectName().Name) },
+	}
 }
 
 // labelled is an object of any kind that can carry the set's label.

@@ -31,6 +31,8 @@ func (s *sink) Freed(set types.NamespacedName, index int32) {
 	s.told = append(s.told, fmt.Sprintf("freed %s/%d", set.Name, index))
 }
 
+func (s *sink) Node(name string) { s.told = append(s.told, "node "+name) }
+
 func pod(name, set, uid, version string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid), ResourceVersion: version,
 		Labels: map[string]string{v1.LabelName: set}}}
@@ -86,6 +88,61 @@ func TestOwnedHandlerTouchesBothSets(t *testing.T) {
 	h.OnDelete(cache.DeletedObject[*corev1.Service]{})
 	h.OnAdd(service(""), false)
 	if got := strings.Join(s.told, "; "); got != "touch a; touch b" {
+		t.Errorf("told %q", got)
+	}
+}
+
+// A heartbeat, or a label, wakes nobody; what says whether pods can still run does.
+func TestNodeHandler(t *testing.T) {
+	node := func(change ...func(*corev1.Node)) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		for _, c := range change {
+			c(n)
+		}
+		return n
+	}
+	ready := func(is corev1.ConditionStatus) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Status.Conditions[1].Status = is }
+	}
+	tainted := func(key string) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key}) }
+	}
+	heartbeat := func(n *corev1.Node) {
+		n.ResourceVersion, n.Status.Conditions[1].LastHeartbeatTime, n.Labels = "9", metav1.Now(), map[string]string{"rack": "r"}
+	}
+	for name, tc := range map[string]struct {
+		before, after *corev1.Node
+		want          string
+	}{
+		"heartbeat":           {node(), node(heartbeat), ""},
+		"not ready":           {node(), node(ready(corev1.ConditionFalse)), "node n"},
+		"silent":              {node(), node(ready(corev1.ConditionUnknown)), "node n"},
+		"false, then unknown": {node(ready(corev1.ConditionFalse)), node(ready(corev1.ConditionUnknown)), ""},
+		"out of service":      {node(), node(tainted(corev1.TaintNodeOutOfService)), "node n"},
+		"another taint":       {node(), node(tainted("example.com/t")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, n := range []*corev1.Node{tc.before, tc.after} {
+				full := group.ObserveNode(n)
+				if _, err := Trim(n); err != nil {
+					t.Fatal(err)
+				}
+				if got := group.ObserveNode(n); got != full {
+					t.Errorf("trimmed it is %+v, not %+v", got, full)
+				}
+			}
+			s := &sink{}
+			NodeHandler(s).OnUpdate(tc.before, tc.after)
+			if got := strings.Join(s.told, "; "); got != tc.want {
+				t.Errorf("told %q, want %q", got, tc.want)
+			}
+		})
+	}
+	s := &sink{}
+	NodeHandler(s).OnAdd(node(), false)
+	NodeHandler(s).OnDelete(cache.DeletedObject[*corev1.Node]{FinalStateUnknown: &cache.DeletedFinalStateUnknown{Key: "gone"}})
+	if got := strings.Join(s.told, "; "); got != "node n; node gone" {
 		t.Errorf("told %q", got)
 	}
 }

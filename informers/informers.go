@@ -26,6 +26,7 @@ const (
 	Pods      Kind = "Pod"
 	Services  Kind = "Service"
 	Revisions Kind = "ControllerRevision"
+	Nodes     Kind = "Node"
 )
 
 // bySet indexes objects by namespace and name label, whoever controls them: who
@@ -38,6 +39,7 @@ type Informers struct {
 	pods      cache.TypedSharedIndexInformer[*corev1.Pod]
 	services  cache.TypedSharedIndexInformer[*corev1.Service]
 	revisions cache.TypedSharedIndexInformer[*appsv1.ControllerRevision]
+	nodes     cache.TypedSharedIndexInformer[*corev1.Node] // nil when only one namespace is served
 
 	fence fence
 
@@ -59,6 +61,10 @@ func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Inf
 			appsinformers.NewFilteredControllerRevisionInformer(kube, namespace, 0, cache.Indexers{bySet: indexBySet}, labelled)),
 	}
 	i.fence = newFence(kube, namespace)
+	if namespace == metav1.NamespaceAll {
+		// Nodes are in no namespace: who serves one only has no rights on them.
+		i.nodes = cache.NewTypedSharedIndexInformer[*corev1.Node](coreinformers.NewNodeInformer(kube, 0, cache.Indexers{}))
+	}
 	for _, informer := range i.all() {
 		if err := informer.SetTransform(Trim); err != nil {
 			return nil, fmt.Errorf("setting the transform of an informer: %w", err)
@@ -68,7 +74,11 @@ func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Inf
 }
 
 func (i *Informers) all() []cache.SharedIndexInformer {
-	return append(i.fence.all(), i.sets, i.pods, i.services, i.revisions)
+	all := append(i.fence.all(), i.sets, i.pods, i.services, i.revisions)
+	if i.nodes != nil {
+		all = append(all, i.nodes)
+	}
+	return all
 }
 
 // Start runs the informers until the context ends. Handlers must be there before.

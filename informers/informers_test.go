@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -33,6 +34,11 @@ func (s *lockedSink) Pod(set types.NamespacedName, index int32, e group.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sink.Pod(set, index, e)
+}
+func (s *lockedSink) Node(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sink.Node(name)
 }
 func (s *lockedSink) Touch(set types.NamespacedName) {
 	s.mu.Lock()
@@ -64,7 +70,7 @@ func TestWiring(t *testing.T) {
 	}
 	stray := pod("b-1", "b", "w", "2")
 	stray.Labels = nil
-	i, err := New(fake.NewClientset(pod("a-1", "a", "u", "1"), pod("a-1-1", "a", "v", "1"), stray), sets, metav1.NamespaceAll)
+	i, err := New(fake.NewClientset(pod("a-1", "a", "u", "1"), pod("a-1-1", "a", "v", "1"), stray, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), sets, metav1.NamespaceAll)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +88,19 @@ func TestWiring(t *testing.T) {
 	s.mu.Lock()
 	told := slices.Sorted(slices.Values(s.told))
 	s.mu.Unlock()
-	if got, want := strings.Join(told, "; "), "a/1/0 PodObserved u@1; a/1/1 PodObserved v@1"; got != want {
+	if got, want := strings.Join(told, "; "), "a/1/0 PodObserved u@1; a/1/1 PodObserved v@1; node n"; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	count := 0
 	i.Events(types.NamespacedName{Namespace: "ns", Name: "a"}, func(index int32, e group.Event) { count++ })
 	if _, exists := i.Pod(types.NamespacedName{Namespace: "ns", Name: "a-1"}); !exists || count != 2 {
 		t.Errorf("pod a-1 exists: %t; %d pods of the set, want 2", exists, count)
+	}
+	if n, known := i.Node("n"); n == nil || !known {
+		t.Errorf("node n: %v, known %t", n, known)
+	}
+	if n, known := i.Node("other"); n != nil || !known {
+		t.Errorf("node other: %v, known %t", n, known)
 	}
 	if !i.HasSynced() {
 		t.Error("not synced after WaitForSync")

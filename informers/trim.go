@@ -12,7 +12,8 @@ import (
 // Trim drops what is neither compared nor needed for a patch before an object
 // enters a cache: managed fields of all kinds, and of pods the whole spec but the
 // node and the readiness gates, foreign annotations, and the parts of the status
-// that say nothing about failure. It must be idempotent.
+// that say nothing about failure; of nodes all but labels, taints and readiness. It
+// must be idempotent.
 func Trim(obj any) (any, error) {
 	o, ok := obj.(metav1.Object)
 	if !ok {
@@ -22,6 +23,8 @@ func Trim(obj any) (any, error) {
 	switch o := obj.(type) {
 	case *corev1.Pod:
 		trimPod(o)
+	case *corev1.Node:
+		trimNode(o)
 	case *v1.LeaderWorkerSet:
 		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
 	}
@@ -46,6 +49,19 @@ func trimPod(p *corev1.Pod) {
 		InitContainerStatuses: trimStatuses(p.Status.InitContainerStatuses),
 		ContainerStatuses:     trimStatuses(p.Status.ContainerStatuses),
 	}
+}
+
+// trimNode leaves of a node what stays the same from one heartbeat to the next.
+func trimNode(n *corev1.Node) {
+	n.Annotations = nil
+	n.Spec = corev1.NodeSpec{Taints: n.Spec.Taints}
+	var ready []corev1.NodeCondition
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			ready = append(ready, corev1.NodeCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	n.Status = corev1.NodeStatus{Conditions: ready}
 }
 
 func trimStatuses(in []corev1.ContainerStatus) []corev1.ContainerStatus {

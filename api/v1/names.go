@@ -88,6 +88,9 @@ const (
 	// AnnotationRecycle: group indices and an RFC 3339 time, as in
 	// 3,5-7@2026-12-01T10:00:00Z; these groups are recreated once.
 	AnnotationRecycle = rolloutPrefix + "recycle"
+	// AnnotationForceDeleteAfter: duration of at least 30s; how long after its
+	// deletionTimestamp a pod is deleted by force whose node is not Ready.
+	AnnotationForceDeleteAfter = rolloutPrefix + "force-delete-after"
 	// AnnotationHistoryLimit: how many revisions are kept besides those in use.
 	AnnotationHistoryLimit = rolloutPrefix + "revision-history-limit"
 
@@ -141,4 +144,6 @@ const (
 	ReasonPaused = "PausedByAnnotation"
 	// ReasonProgressDeadline: nothing has moved for as long as an annotation allows.
 	ReasonProgressDeadline = "ProgressDeadlineExceeded"
+	// ReasonPodsStuck: pods that are being deleted do not go.
+	ReasonPodsStuck = "PodsStuckTerminating"
 )

@@ -55,9 +55,12 @@ type Pod struct {
 	GroupReady *GroupReady `json:"groupReady,omitempty"`
 
 	// Created is when the pod was created, Deleted when its deletion was asked
-	// for.
-	Created time.Time `json:"created,omitzero"`
-	Deleted time.Time `json:"deleted,omitzero"`
+	// for, Deadline when it should then have ended.
+	Created  time.Time `json:"created,omitzero"`
+	Deleted  time.Time `json:"deleted,omitzero"`
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Finalizers are those of a pod that is being deleted: none can be added then.
+	Finalizers []string `json:"finalizers,omitempty"`
 	// RecycledAt is the time of the request that the pod was made after.
 	RecycledAt time.Time `json:"recycledAt,omitzero"`
 }
@@ -87,7 +90,8 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 		Created:     p.CreationTimestamp.Time,
 	}
 	if p.DeletionTimestamp != nil {
-		out.Deleted = p.DeletionTimestamp.Add(-graceOf(p))
+		out.Deleted, out.Deadline = p.DeletionTimestamp.Add(-graceOf(p)), p.DeletionTimestamp.Time
+		out.Finalizers = p.Finalizers
 	}
 	out.RecycledAt, _ = time.Parse(time.RFC3339Nano, p.Annotations[v1.AnnotationRecycledAt])
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {

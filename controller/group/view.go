@@ -47,8 +47,10 @@ type View struct {
 	Stray []PodRef
 	// Finished are the live pods of this incarnation that have ended.
 	Finished []PodRef
-	// Terminating counts the pods of the set that are being deleted.
+	// Terminating counts the pods of the set that are being deleted, Going are those
+	// of them that an informer has shown so.
 	Terminating int
+	Going       []Going `json:",omitempty"`
 	// Whole: every pod of the incarnation exists at one revision, none is
 	// terminating.
 	Whole bool
@@ -162,6 +164,7 @@ func (v *View) count(pods []*Pod) {
 		next = max(next, p.Worker+1)
 		if p.Terminating {
 			v.Terminating++
+			v.going(p)
 		} else {
 			v.Live = append(v.Live, p.ref())
 		}
@@ -196,6 +199,14 @@ func (v *View) count(pods []*Pod) {
 	v.AllReady = v.AllReady && v.Whole
 	if !timed {
 		v.NotReadySince = time.Time{}
+	}
+}
+
+// going notes a pod that is being deleted. While only the answer to our request says
+// so, its deadline is not known.
+func (v *View) going(p *Pod) {
+	if !p.Deadline.IsZero() {
+		v.Going = append(v.Going, Going{PodRef: p.ref(), Node: p.Node, Deadline: p.Deadline, Finalizers: p.Finalizers})
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed cluster/role.yaml namespace/role.yaml lease/role.yaml fence/role.yaml
+//go:embed cluster/role.yaml namespace/role.yaml lease/role.yaml fence/role.yaml nodes/role.yaml
 var files embed.FS
 
 // Paths of the roles, for Granted.
@@ -20,6 +20,7 @@ const (
 	NamespaceRole = "namespace/role.yaml"
 	LeaseRole     = "lease/role.yaml"
 	FenceRole     = "fence/role.yaml"
+	NodesRole     = "nodes/role.yaml"
 )
 
 // Permission is one verb on one resource. A subresource is part of the

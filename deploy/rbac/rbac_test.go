@@ -25,7 +25,7 @@ func TestNamespaceRoleGrantsTheSameAsClusterRole(t *testing.T) {
 }
 
 func TestNoWildcards(t *testing.T) {
-	for _, p := range granted(t, ClusterRole, NamespaceRole, LeaseRole) {
+	for _, p := range granted(t, ClusterRole, NamespaceRole, LeaseRole, NodesRole) {
 		if strings.Contains(p.Group+p.Resource+p.Verb, "*") {
 			t.Errorf("wildcard: %s", p)
 		}
@@ -33,11 +33,11 @@ func TestNoWildcards(t *testing.T) {
 }
 
 // What cannot be taken back by deleting the controller must not be in its
-// reach: no rights on secrets, on roles, on nodes, nor on who it acts as.
+// reach: no rights on secrets, on roles, nor on who it acts as, and of nodes only a look.
 func TestNothingDangerous(t *testing.T) {
 	forbidden := []string{"secrets", "configmaps", "serviceaccounts", "pods/exec", "pods/attach", "pods/portforward", "nodes/proxy"}
 	groups := []string{"rbac.authorization.k8s.io", "authentication.k8s.io", "certificates.k8s.io", "admissionregistration.k8s.io"}
-	for _, p := range granted(t, ClusterRole, NamespaceRole, LeaseRole) {
+	for _, p := range granted(t, ClusterRole, NamespaceRole, LeaseRole, NodesRole) {
 		if slices.Contains(forbidden, p.Resource) || slices.Contains(groups, p.Group) || slices.Contains([]string{"escalate", "bind", "impersonate", "deletecollection"}, p.Verb) {
 			t.Errorf("the controller must not hold: %s", p)
 		}
@@ -49,6 +49,18 @@ func TestFenceOnlyReads(t *testing.T) {
 	for _, p := range granted(t, FenceRole) {
 		if p.Verb != "list" && p.Verb != "watch" {
 			t.Errorf("more than reading: %s", p)
+		}
+	}
+}
+
+// Nodes belong to the whole cluster. That is also why they are in a role of their own.
+func TestNodesAreOnlyRead(t *testing.T) {
+	if got := fmt.Sprint(granted(t, NodesRole)); got != "[get nodes list nodes watch nodes]" {
+		t.Errorf("granted is %s", got)
+	}
+	for _, p := range granted(t, ClusterRole, NamespaceRole, LeaseRole, FenceRole) {
+		if p.Resource == "nodes" {
+			t.Errorf("granted elsewhere too: %s", p)
 		}
 	}
 }
