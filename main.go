@@ -372,6 +372,9 @@ func (o *options) run(ctx context.Context) error {
 		return stopped(ctx, err)
 	}
 	logger.Info("Caches are filled")
+	if _, known := caches.Node(""); !known {
+		logger.Info("Nothing is known of nodes: pods that do not go are reported, and none is deleted by force", "reason", "only one namespace is served")
+	}
 
 	work, stopWork := context.WithCancelCause(ctx)
 	defer stopWork(nil)

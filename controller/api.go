@@ -37,6 +37,9 @@ type API interface {
 	// PatchPod applies a strategic merge patch.
 	PatchPod(ctx context.Context, key types.NamespacedName, patch []byte, subresources ...string) (*corev1.Pod, error)
 	DeletePod(ctx context.Context, key types.NamespacedName, uid types.UID) error
+	// ForceDeletePod deletes it with no grace, whether its kubelet knows or not.
+	ForceDeletePod(ctx context.Context, key types.NamespacedName, uid types.UID) error
+	GetNode(ctx context.Context, name string) (*corev1.Node, error)
 
 	GetService(ctx context.Context, key types.NamespacedName) (*corev1.Service, error)
 	CreateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
@@ -63,6 +66,9 @@ type Cache interface {
 	Services(set types.NamespacedName) []*corev1.Service
 	Revisions(set types.NamespacedName) []*appsv1.ControllerRevision
 	Passed(kind informers.Kind, version string) bool
+	// Node is nil where there is none of that name. Without rights on nodes, none is
+	// known.
+	Node(name string) (n *corev1.Node, known bool)
 }
 
 // liveAPI makes the requests with typed clients.
@@ -130,6 +136,20 @@ func (a liveAPI) DeletePod(ctx context.Context, key types.NamespacedName, uid ty
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return a.kube.CoreV1().Pods(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
+}
+
+func (a liveAPI) ForceDeletePod(ctx context.Context, key types.NamespacedName, uid types.UID) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	options, none := onlyUID(uid), int64(0)
+	options.GracePeriodSeconds = &none
+	return a.kube.CoreV1().Pods(key.Namespace).Delete(ctx, key.Name, options)
+}
+
+func (a liveAPI) GetNode(ctx context.Context, name string) (*corev1.Node, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 }
 
 func (a liveAPI) GetService(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {

@@ -45,6 +45,7 @@ type Controller struct {
 	Options
 	queue    workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	memories memories
+	awaited  awaitedNodes
 	fenced   atomic.Pointer[string]
 	gate     *informers.Gate
 }
@@ -90,6 +91,16 @@ func (c *Controller) Freed(set types.NamespacedName, index int32) {
 		c.queue.Add(set)
 	}
 }
+
+// Node has the sets synced that wait for pods on a node.
+func (c *Controller) Node(name string) {
+	for _, set := range c.AwaitNode(name) {
+		c.queue.Add(set)
+	}
+}
+
+// AwaitNode are the sets that wait for pods on a node.
+func (c *Controller) AwaitNode(name string) []types.NamespacedName { return c.awaited.by(name) }
 
 // Run syncs until the context ends, and returns when the last sync has ended.
 func (c *Controller) Run(ctx context.Context) {

@@ -91,5 +91,10 @@ func (m *memory) waitingFor(v *group.View) string {
 			return blockedMessage(b)
 		}
 	}
+	for _, s := range m.stuck {
+		if s.Index == v.Index {
+			return s.Message
+		}
+	}
 	return rollout.WaitingFor(v, m.entries()[v.Index], m.set.Status.GroupRestarts)
 }

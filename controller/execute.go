@@ -65,6 +65,7 @@ func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan,
 		}
 	}
 	note("deleting pods", x.each(&pace{}, len(plan.Delete), func(i int) error { return x.deletePod(ctx, plan.Delete[i]) }))
+	note("deleting pods by force", x.forceDelete(ctx, plan.Force))
 	note("deleting services", x.each(&pace{}, len(plan.DeleteServices), func(i int) error { return x.deleteService(ctx, plan.DeleteServices[i]) }))
 	note("creating services", x.each(&pace{}, len(plan.CreateServices), func(i int) error { return x.createService(ctx, plan.CreateServices[i]) }))
 	note("creating pods", x.createPods(ctx, plan.Create))

@@ -43,6 +43,8 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		Paused:    k.Steering.Paused || k.Unstored,
 		Recycle:   k.Steering.Recycle,
 
+		ForceDeleteAfter: k.Steering.ForceDeleteAfter,
+
 		ProgressDeadline: k.Steering.ProgressDeadline,
 		ProgressingSince: progressingSince(&k.Set.Status, k.Update, now),
 
@@ -141,6 +143,7 @@ func (c *Controller) input(m *memory, now time.Time) rollout.Input {
 	k := m.known()
 	k.Services = c.services(m, now)
 	in := k.Input(now)
+	in.Nodes = c.nodes(m, now)
 	if now.Before(m.outdatedCRDUntil) {
 		in.MaxEntries = 0
 	}

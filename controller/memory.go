@@ -57,6 +57,8 @@ type memory struct {
 	outdatedCRDUntil time.Time
 	// blocked are the groups that wait for a name, as of the last plan.
 	blocked []rollout.Blocked
+	// stuck are the groups with pods that should have ended, as of the last status.
+	stuck []rollout.Stuck
 	// warned are the notes of Warning events that need no repetition.
 	warned map[string]string
 	// journalEpoch is the journal file that the set has begun in.

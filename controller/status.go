@@ -37,6 +37,7 @@ func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStat
 	s.EstablishedReplicas = t.Established
 	settled := rollout.Settle(in)
 	s.Recycling, s.GroupRestarts = settled.Recycling, settled.Restarts
+	m.stuck = settled.Stuck
 	m.conditions(s, &t, settled.Stalled, now)
 	return s
 }
@@ -135,6 +136,12 @@ func (m *memory) trouble(s *v1.LeaderWorkerSetStatus) (reason, message string) {
 	if message == "" && len(m.blocked) > 0 {
 		b := m.blocked[0]
 		reason, message = reasonNameTaken, fmt.Sprintf("Group %d: %s", b.Index, blockedMessage(b))
+	}
+	if message == "" && len(m.stuck) > 0 {
+		reason, message = v1.ReasonPodsStuck, fmt.Sprintf("Group %d waits for %s", m.stuck[0].Index, m.stuck[0].Message)
+		if n := len(m.stuck); n > 1 {
+			message += fmt.Sprintf(" (and %d more)", n-1)
+		}
 	}
 	if message == "" {
 		if old := meta.FindStatusCondition(s.Conditions, v1.ConditionDegraded); old != nil {

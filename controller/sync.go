@@ -93,6 +93,7 @@ func (c *Controller) Fenced() string {
 func (c *Controller) forget(key types.NamespacedName) {
 	c.memories.forget(key)
 	c.gate.Forget(key)
+	c.awaited.set(key, nil)
 }
 
 func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wait, error) {
@@ -179,6 +180,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	if err := c.writeStatus(ctx, m, now, &wait); err != nil {
 		errs = append(errs, fmt.Errorf("writing the status: %w", err))
 	}
+	c.warnStuck(m)
 	if err := c.truncate(ctx, m, surplus); err != nil {
 		errs = append(errs, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +64,8 @@ type seen struct {
 	set       *v1.LeaderWorkerSet
 	pods      []*corev1.Pod
 	revisions []*appsv1.ControllerRevision
+	// at is when they were read.
+	at time.Time
 }
 
 // set reads a set.
@@ -95,7 +98,7 @@ func (c *clients) read(ctx context.Context, name string) (*seen, error) {
 	if err != nil {
 		return nil, c.explain(ctx, name, err)
 	}
-	s := &seen{set: set}
+	s := &seen{set: set, at: time.Now()}
 	for i := range pods.Items {
 		s.pods = append(s.pods, &pods.Items[i])
 	}

@@ -156,7 +156,7 @@ func (w *watched) synced() bool {
 
 // look takes what the caches have, nil when there is no set.
 func (w *watched) look() *seen {
-	s := &seen{}
+	s := &seen{at: time.Now()}
 	for _, o := range w.sets.GetStore().List() {
 		s.set = o.(*v1.LeaderWorkerSet)
 	}

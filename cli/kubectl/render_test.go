@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 )
@@ -46,6 +48,24 @@ func TestRender(t *testing.T) {
 				}
 				golden(t, fmt.Sprintf("status-%s-%d.txt", name, width), strings.Join(lines, "\n")+"\n")
 			})
+		}
+	}
+}
+
+// A pod that should have ended is named with its node, or the finalizer that holds it.
+func TestStuckPods(t *testing.T) {
+	w := small(t)
+	w.at = noon
+	going := func(p *corev1.Pod) {
+		then, grace := ago(time.Minute), int64(30)
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &then, &grace
+	}
+	w.group(3, 1, going)
+	w.group(4, 1, going, func(p *corev1.Pod) { p.Finalizers = []string{"example.com/held"} })
+	for index, want := range map[int]string{1: "4 pods to be gone (Update)", 3: "pod web-3, which should be gone: node node-3 has not ended it",
+		4: "pod web-4, which should be gone: finalizer example.com/held holds it"} {
+		if got := newStatus(&w.seen).Groups[index].WaitingFor; !strings.HasPrefix(got, want) {
+			t.Errorf("group %d waits for %q, want %q", index, got, want)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func (out *Status) addGroups(s *seen, steering *rollout.Steering, history *revis
 			g.Revision, g.ReadyPods = known(v.Revision), readyPods(states[index], s.set, v.Incarnation)
 		}
 		if g.Phase != group.Ready {
-			g.WaitingFor = cmp.Or(rollout.WaitingFor(&v, entries[index], status.GroupRestarts), missing(&v))
+			g.WaitingFor = cmp.Or(stuck(&v, s.at), rollout.WaitingFor(&v, entries[index], status.GroupRestarts), missing(&v))
 		}
 		g.availableFrom, g.availableFromKnown = rollout.AvailableFrom(&v, steering.MinReady)
 		if wanted && g.Phase == group.Ready {
@@ -204,6 +204,15 @@ func since(v *group.View, entry *v1.RecyclingGroup) time.Time {
 		return v.LastMove
 	}
 	return v.NotReadySince
+}
+
+// stuck says which pod of the group should have ended. What its node does is not read:
+// few people have rights on nodes.
+func stuck(v *group.View, now time.Time) string {
+	if s := rollout.StuckIn(v, nil, now); s != nil {
+		return s.Message
+	}
+	return ""
 }
 
 // missing says what a group without an obstacle on its pods waits for.

@@ -35,6 +35,12 @@ type Input struct {
 	ProgressingSince time.Time
 	// Recycle are groups that somebody wants recreated once.
 	Recycle RecycleRequest
+	// ForceDeleteAfter is how long after its deadline a pod is deleted by force whose
+	// node is not Ready; zero: never.
+	ForceDeleteAfter time.Duration
+	// Nodes are those of the pods that are overdue, by name, as far as they are known:
+	// without rights on nodes, none.
+	Nodes map[string]group.Node
 	// Established is the most wanted groups that ever served at one time; see Tally.
 	Established int32
 	// LeaderFirst: workers are created once the leader is Ready.
@@ -80,6 +86,9 @@ type Plan struct {
 
 	// Delete are pods to be deleted, with their UID as precondition.
 	Delete []Deletion
+	// Force are pods to be deleted with no grace. Before each its node is read live, and
+	// WhyForce has the last word.
+	Force []Forced
 	// DeleteServices are Services that no group needs any more.
 	DeleteServices []string
 	// CreateServices come before the pods of the groups that need them; where
@@ -181,6 +190,7 @@ func Make(in Input) Plan {
 	p.update()
 	p.recreate()
 	p.deletePods()
+	p.force()
 	p.services()
 	p.create()
 	p.mark()
@@ -193,6 +203,8 @@ type Settled struct {
 	Recycling []v1.RecyclingGroup
 	Restarts  []v1.GroupRestarts
 	Stalled   bool
+	// Stuck are the groups with pods that should have ended.
+	Stuck []Stuck
 }
 
 // Settle returns the teardowns and restart counts that are still to stand in the
@@ -203,7 +215,7 @@ func Settle(in Input) Settled {
 	p.settleRestarts()
 	p.setStalled()
 	p.collect()
-	return Settled{p.Plan.Recycling, p.Plan.Restarts, p.Stalled}
+	return Settled{p.Plan.Recycling, p.Plan.Restarts, p.Stalled, stuckGroups(&p.Input)}
 }
 
 // wanted says that the index is to exist, as one of the replicas or as surge.

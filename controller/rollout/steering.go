@@ -34,6 +34,9 @@ type Steering struct {
 	Recycle RecycleRequest
 	// HistoryLimit is how many revisions are kept besides those in use.
 	HistoryLimit int
+	// ForceDeleteAfter is how long after its deadline a pod is deleted by force whose
+	// node is not Ready; 0: never.
+	ForceDeleteAfter time.Duration
 }
 
 // UndoPrevious asks for the revision that was applied before the present one.
@@ -126,6 +129,10 @@ var steers = map[string]struct {
 	v1.AnnotationRecycle: {"group indexes and a time in RFC 3339, like 3,5-7@2026-12-01T10:00:00Z", func(s *Steering, value string) (ok bool) {
 		s.Recycle, ok = readRecycle(value)
 		return ok
+	}},
+	v1.AnnotationForceDeleteAfter: {"a duration of at least 30s, like 5m", func(s *Steering, value string) (ok bool) {
+		s.ForceDeleteAfter, ok = readDuration(value)
+		return ok && s.ForceDeleteAfter >= MinForceDeleteAfter
 	}},
 	v1.AnnotationHistoryLimit: {"a number of revisions, like 10", func(s *Steering, value string) bool {
 		n, ok := readNumber(value)

@@ -54,6 +54,12 @@ func TestReadSteering(t *testing.T) {
 		add(v1.AnnotationMinReady, bad, nil)
 		add(v1.AnnotationProgressDeadline, bad, nil)
 	}
+	for value, want := range map[string]time.Duration{"30s": 30 * time.Second, "1m30s": 90 * time.Second, "30000ms": 30 * time.Second} {
+		add(v1.AnnotationForceDeleteAfter, value, func(s *Steering) { s.ForceDeleteAfter = want })
+	}
+	for _, bad := range []string{"", "0s", "29s", "29999ms", "-5m", "5", "1d"} {
+		add(v1.AnnotationForceDeleteAfter, bad, nil)
+	}
 	ten := time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Time{"2026-12-01T10:00:00Z": ten, "2026-12-01T12:00:00+02:00": ten, "2026-12-01T10:00:00.5Z": ten.Add(500 * time.Millisecond)} {
 		add(v1.AnnotationRestartedAt, value, func(s *Steering) { s.RestartedAt = want })
