@@ -3,6 +3,7 @@ package invariant
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "lws-controller/api/v1"
@@ -67,6 +68,9 @@ type Seen struct {
 	Later []*v1.LeaderWorkerSet
 	// Pods is the resource version up to which the cache had seen pods.
 	Pods int64
+	// Nodes are the nodes that were read live for the write, nil for one that was not
+	// there.
+	Nodes map[string]*corev1.Node
 	// Lost is how the author has lost its lease, zero while it has it.
 	Lost Loss
 }

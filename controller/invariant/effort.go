@@ -3,11 +3,13 @@ package invariant
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "lws-controller/api/v1"
 )
 
 // S15: nothing is written for a set that was known to be going, and no pod is
-// touched that was known to be.
+// touched that was known to be, but by the forced deletion that S1 judges.
 func S15(c *Checker, ch *Change) string {
 	if ch.By != Controller || ch.Seen == nil {
 		return ""
@@ -17,7 +19,9 @@ func S15(c *Checker, ch *Change) string {
 		return fmt.Sprintf("%s of %T %s for a set that was known to be deleted", ch.Verb, ch.object(), ch.object().GetName())
 	}
 	if ch.Before != nil && terminating(ch.Before) && parseVersion(ch.Before) <= ch.Seen.Pods {
-		if _, isSet := ch.Before.(*v1.LeaderWorkerSet); !isSet {
+		_, isSet := ch.Before.(*v1.LeaderWorkerSet)
+		_, isPod := ch.Before.(*corev1.Pod)
+		if forced := isPod && ch.Verb == Delete && ch.Force; !isSet && !forced {
 			return fmt.Sprintf("%s of %T %s, which was known to be terminating", ch.Verb, ch.Before, ch.Before.GetName())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,16 +13,58 @@ import (
 	v1 "lws-controller/api/v1"
 )
 
-// S1: no pod is deleted by force. That no name is used again while the old pod
-// may run then follows from the API: the name is taken until the kubelet is done.
+// S1: no pod is deleted by force that a live kubelet may still run, as far as anybody
+// can tell. That no name is used again while the old pod may run then follows from
+// the API: the name is taken until the kubelet is done.
 func S1(c *Checker, ch *Change) string {
 	if p, ok := ch.object().(*corev1.Pod); ok && ch.By == Controller && ch.Verb == Delete {
 		c.count("S1")
-		if ch.Force {
-			return fmt.Sprintf("pod %s deleted by force", p.Name)
+		if ch.Force && ch.Seen != nil {
+			c.count("S1 force")
+			if why := mayRun(p, ch); why != "" {
+				return fmt.Sprintf("pod %s deleted by force, %s", p.Name, why)
+			}
 		}
 	}
 	return ""
+}
+
+// mayRun says why a pod must not be deleted by force: CONTRACT section 6.
+func mayRun(p *corev1.Pod, ch *Change) string {
+	switch {
+	case !terminating(p):
+		return "which was not being deleted"
+	case len(p.Finalizers) > 0:
+		return fmt.Sprintf("which %v holds", p.Finalizers)
+	case ch.At.Before(p.DeletionTimestamp.Time):
+		return fmt.Sprintf("which has until %s to end", p.DeletionTimestamp)
+	case p.Spec.NodeName == "":
+		return ""
+	}
+	node, looked := ch.Seen.Nodes[p.Spec.NodeName]
+	if !looked {
+		return fmt.Sprintf("without a look at node %s", p.Spec.NodeName)
+	}
+	if node == nil {
+		return ""
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return fmt.Sprintf("whose node %s is Ready", node.Name)
+		}
+	}
+	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
+		return ""
+	}
+	for _, s := range slices.Concat(ch.Seen.Later, []*v1.LeaderWorkerSet{ch.Seen.Set}) {
+		if s == nil {
+			continue
+		}
+		if after, err := time.ParseDuration(s.Annotations[v1.AnnotationForceDeleteAfter]); err == nil && after >= 30*time.Second && !ch.At.Before(p.DeletionTimestamp.Add(after)) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("whose node %s is neither gone nor out of service, and which no annotation gives up at %s", node.Name, ch.At)
 }
 
 // S2: what the controller creates is controlled by the set it saw; what it

@@ -76,7 +76,7 @@
 //	    running, Ready. Without steps: as many as there are.
 //	node node-1 lost
 //	    has something happen to a node: lost (nothing is heard of it), back, reboot,
-//	    delete. node node-1 room=2 says for how many pods it has room, node add
+//	    taint (out of service), delete. node node-1 room=2 says for how many pods it has room, node add
 //	    room=2 adds another. There is node-1, with room for all, from the start.
 //	advance 10s
 //	    lets time pass, with all that happens meanwhile.
@@ -90,7 +90,7 @@
 // # Commands of the controller
 //
 //	lag pods
-//	    the cache (sets, pods, services, revisions; none named: all) takes nothing
+//	    the cache (sets, pods, services, revisions, nodes; none named: all) takes nothing
 //	    in by itself. lag pods off, lag off: it does again.
 //	deliver pods writes=2 listed
 //	    has a cache, or each, take in some writes or all; listed: at once, as a list

@@ -19,7 +19,7 @@ func node(p *play, a args) error {
 	case len(words) == 2:
 		err = p.script.Node(words[0], words[1])
 	default:
-		err = errors.New("usage: node <name> lost|back|reboot|delete, node <name> room=<pods>, or node add room=<pods>")
+		err = errors.New("usage: node <name> lost|back|reboot|taint|delete, node <name> room=<pods>, or node add room=<pods>")
 	}
 	if err == nil {
 		p.goOn()

@@ -128,6 +128,8 @@ func (t *teller) controllerWrote(c *invariant.Change) {
 	switch {
 	case c.Verb == invariant.Create:
 		t.tell("create "+sim.KindOf(c.After), c.After.GetName(), birth(c.After))
+	case c.Verb == invariant.Delete && c.Force:
+		t.tell("delete by force "+sim.KindOf(c.Before), c.Before.GetName(), "")
 	case c.Verb == invariant.Delete:
 		t.tell("delete "+sim.KindOf(c.Before), c.Before.GetName(), "")
 	case c.Before == c.After:

@@ -170,6 +170,21 @@ func (a api) DeletePod(_ context.Context, key types.NamespacedName, uid types.UI
 	return a.remove(deletePod, uid, func(s *Server, r request) error { return remove(s, s.pods, key, r) })
 }
 
+func (a api) ForceDeletePod(_ context.Context, key types.NamespacedName, uid types.UID) error {
+	return a.remove(deletePod, uid, func(s *Server, r request) error {
+		r.force = true
+		return remove(s, s.pods, key, r)
+	})
+}
+
+func (a api) GetNode(_ context.Context, name string) (*corev1.Node, error) {
+	node, err := read(a, "get node", func(s *Server) (*corev1.Node, error) { return get(s.nodes, types.NamespacedName{Name: name}) })
+	if a.p.seen != nil && (err == nil || apierrors.IsNotFound(err)) {
+		a.p.seen.Nodes[name] = node
+	}
+	return node, err
+}
+
 func (a api) remove(what string, uid types.UID, do func(*Server, request) error) error {
 	_, err := send(a, call{what: what, write: true}, func(s *Server) (struct{}, error) {
 		r := a.by()

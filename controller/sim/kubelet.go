@@ -50,6 +50,11 @@ func restartsOf(statuses []corev1.ContainerStatus) int32 {
 // alarm is when time alone has nodes do something next, zero if never.
 func (w *World) alarm() time.Time {
 	next := time.Time{}
+	for _, n := range w.nodes {
+		if at := n.lost.Add(lossNoticed); n.isLost() && w.reportsReady(n) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
 	for _, p := range w.server.pods.items {
 		at := time.Time{}
 		n := w.nodes[p.Spec.NodeName]
@@ -57,7 +62,9 @@ func (w *World) alarm() time.Time {
 			continue
 		}
 		switch {
-		case n == nil || p.DeletionTimestamp != nil && graceOver(p):
+		case p.DeletionTimestamp != nil && graceOver(p) || p.Spec.NodeName == "":
+		case n == nil:
+			at = w.nodesGone[p.Spec.NodeName].Add(quarantine)
 		case n.isLost():
 			at = n.next(p)
 		case p.DeletionTimestamp != nil && w.lingers(p):

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"lws-controller/controller/group"
 	"lws-controller/controller/invariant"
 )
 
@@ -15,8 +18,9 @@ import (
 type node struct {
 	name, rack string
 	capacity   int
-	// lost is since when nothing is heard of it, zero while all is well.
-	lost time.Time
+	// lost is since when nothing is heard of it, zero while all is well; tainted since
+	// when it has the taint out-of-service.
+	lost, tainted time.Time
 }
 
 // plenty is the capacity of a node that no run fills.
@@ -27,6 +31,10 @@ const (
 	// marked as not Ready, evictedAfter how long after that they are deleted.
 	lossNoticed  = 40 * time.Second
 	evictedAfter = 5 * time.Minute
+	// quarantine is how long a node must be gone until the collector of pods acts,
+	// collectorPeriod how often that looks at nodes that are out of service.
+	quarantine      = 40 * time.Second
+	collectorPeriod = 20 * time.Second
 )
 
 func (n *node) isLost() bool { return !n.lost.IsZero() }
@@ -37,7 +45,39 @@ func (w *World) addNode(rack string, capacity int) *node {
 	n := &node{name: fmt.Sprintf("node-%d", w.nodesMade), rack: rack, capacity: capacity}
 	w.note("node %s comes, in %s, with room for %d pods", n.name, n.rack, n.capacity)
 	w.nodes[n.name] = n
+	_, _ = create(w.server, w.server.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: map[string]string{"rack": n.rack}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}, request{by: invariant.Kubelet})
 	return n
+}
+
+// reportsReady says that the API server has the node as Ready.
+func (w *World) reportsReady(n *node) bool {
+	return group.ObserveNode(w.server.nodes.items[n.key()]).Ready
+}
+
+func (n *node) key() types.NamespacedName { return types.NamespacedName{Name: n.name} }
+
+// nodeUpdate changes the object of a node.
+func (w *World) nodeUpdate(n *node, by invariant.Actor, f func(*corev1.Node)) {
+	_, _ = update(w.server, w.server.nodes, n.key(), request{by: by}, func(o *corev1.Node) error { f(o); return nil })
+}
+
+func nodeReady(is corev1.ConditionStatus) func(*corev1.Node) {
+	return func(o *corev1.Node) {
+		o.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: is}}
+	}
+}
+
+// nodeControllerActs has the node controller mark a node of which nothing was heard
+// for some time, if there is one.
+func (w *World) nodeControllerActs() bool {
+	for _, n := range w.nodeList() {
+		if n.isLost() && w.clock.Since(n.lost) >= lossNoticed && w.reportsReady(n) {
+			w.nodeUpdate(n, invariant.NodeController, nodeReady(corev1.ConditionUnknown))
+			return true
+		}
+	}
+	return false
 }
 
 // nodeList are the nodes in the order of their names.
@@ -90,14 +130,18 @@ func (w *World) withRoom() []*node {
 		}
 	}
 	return slices.DeleteFunc(w.nodeList(), func(n *node) bool {
-		return taken[n.name] >= n.capacity || n.isLost() && w.clock.Since(n.lost) >= lossNoticed
+		return taken[n.name] >= n.capacity || !n.tainted.IsZero() || n.isLost() && w.clock.Since(n.lost) >= lossNoticed
 	})
 }
 
-// giveUp is what the node controller does next to a pod of a node that is lost.
+// giveUp is what the node controller does next to a pod of a node that is lost, and
+// the collector of pods where the node is out of service.
 func (w *World) giveUp(n *node, p *corev1.Pod) func() {
 	if at := n.next(p); at.IsZero() || w.clock.Now().Before(at) {
 		return nil
+	}
+	if p.DeletionTimestamp != nil && !w.reportsReady(n) {
+		return w.collectPod(p)
 	}
 	if ready(p) {
 		return func() {
@@ -115,6 +159,8 @@ func (w *World) giveUp(n *node, p *corev1.Pod) func() {
 // lost; zero if there is nothing left to do.
 func (n *node) next(p *corev1.Pod) time.Time {
 	switch {
+	case p.DeletionTimestamp != nil && !n.tainted.IsZero():
+		return later(n.tainted.Add(collectorPeriod), n.lost.Add(lossNoticed))
 	case ready(p):
 		return n.lost.Add(lossNoticed)
 	case p.DeletionTimestamp == nil && !finished(p):
@@ -125,10 +171,11 @@ func (n *node) next(p *corev1.Pod) time.Time {
 }
 
 // collectPod is what the collector of pods does to one whose node is deleted: it
-// marks it as Failed and takes it away by force.
+// marks it as Failed and takes it away by force. It does the same where the node is
+// out of service.
 func (w *World) collectPod(p *corev1.Pod) func() {
 	return func() {
-		w.covered["collected from a deleted node"]++
+		w.covered["collected from a dead node"]++
 		if !finished(p) {
 			w.podUpdate(p, invariant.PodCollector, func(p *corev1.Pod) {
 				p.Status.Phase = corev1.PodFailed
@@ -154,13 +201,15 @@ func (w *World) machinesAct() {
 		}
 		return
 	}
-	switch w.rng.IntN(3) {
+	switch w.rng.IntN(4) {
 	case 0:
 		w.comeBack(n)
 	case 1:
 		w.comeBack(n)
 		w.reboot(n)
 	case 2:
+		w.taint(n)
+	case 3:
 		w.deleteNode(n)
 		w.addNode(n.rack, n.capacity)
 	}
@@ -175,13 +224,27 @@ func (w *World) lose(n *node) {
 func (w *World) comeBack(n *node) {
 	w.note("node %s is back", n.name)
 	w.covered["node back"]++
-	n.lost = time.Time{}
+	n.lost, n.tainted = time.Time{}, time.Time{}
+	w.nodeUpdate(n, invariant.Kubelet, nodeReady(corev1.ConditionTrue))
+	w.nodeUpdate(n, invariant.User, func(o *corev1.Node) { o.Spec.Taints = nil })
+}
+
+// taint has a person say that the machine is off.
+func (w *World) taint(n *node) {
+	w.note("node %s is out of service", n.name)
+	w.covered["node out of service"]++
+	n.tainted = w.clock.Now()
+	w.nodeUpdate(n, invariant.User, func(o *corev1.Node) {
+		o.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}}
+	})
 }
 
 func (w *World) deleteNode(n *node) {
 	w.note("node %s is deleted", n.name)
 	w.covered["node deleted"]++
 	delete(w.nodes, n.name)
+	w.nodesGone[n.name] = w.clock.Now()
+	_ = remove(w.server, w.server.nodes, n.key(), request{by: invariant.User})
 }
 
 // reboot restarts all containers on a node.

@@ -23,6 +23,8 @@ func (w *World) step(p *corev1.Pod) func() {
 		return nil // held by finalizers
 	case p.Spec.NodeName == "":
 		return w.schedule(p)
+	case n == nil && w.clock.Since(w.nodesGone[p.Spec.NodeName]) < quarantine:
+		return nil
 	case n == nil:
 		return w.collectPod(p)
 	case n.isLost():
@@ -53,6 +55,9 @@ func (w *World) step(p *corev1.Pod) func() {
 
 // nodesAct has a scheduler or a kubelet do one thing, if there is one to do.
 func (w *World) nodesAct() bool {
+	if w.nodeControllerActs() {
+		return true
+	}
 	pods := w.server.pods.list()
 	w.shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
 	for _, p := range pods {

@@ -34,6 +34,7 @@ type Process struct {
 	pods      *feed[*corev1.Pod]
 	services  *feed[*corev1.Service]
 	revisions *feed[*appsv1.ControllerRevision]
+	nodes     *feed[*corev1.Node]
 
 	// queue says when each set is to be synced.
 	queue map[types.NamespacedName]*turn
@@ -67,10 +68,12 @@ func (w *World) newProcess(name string, behind func() int) *Process {
 	p.pods = newFeed(w.server.pods, true, behind(), informers.PodHandler(p, isSet))
 	p.services = newFeed(w.server.services, true, behind(), informers.OwnedHandler[*corev1.Service](p))
 	p.revisions = newFeed(w.server.revisions, true, behind(), informers.OwnedHandler[*appsv1.ControllerRevision](p))
+	p.nodes = newFeed(w.server.nodes, false, behind(), informers.NodeHandler(p))
 	p.sets.announce()
 	p.pods.announce()
 	p.services.announce()
 	p.revisions.announce()
+	p.nodes.announce()
 	return p
 }
 
@@ -135,7 +138,7 @@ const (
 func (p *Process) sync(key types.NamespacedName) {
 	t := p.turn(key)
 	t.now, t.at = false, time.Time{}
-	p.seen = &invariant.Seen{Pods: p.pods.version, Set: p.sets.items[key]}
+	p.seen = &invariant.Seen{Pods: p.pods.version, Set: p.sets.items[key], Nodes: map[string]*corev1.Node{}}
 	if known := p.known[key]; known != nil && p.seen.Set != nil {
 		p.learn(known)
 	}
@@ -176,7 +179,7 @@ func (p *Process) learn(s *v1.LeaderWorkerSet) {
 		return
 	}
 	p.known[keyOf(s)] = s
-	p.seen = &invariant.Seen{Pods: p.seen.Pods, Set: s}
+	p.seen = &invariant.Seen{Pods: p.seen.Pods, Set: s, Nodes: p.seen.Nodes}
 }
 
 // Pod, Touch and Freed make the process the Sink of its informers.
@@ -192,6 +195,13 @@ func (p *Process) Touch(set types.NamespacedName) { p.turn(set).now = true }
 func (p *Process) Freed(set types.NamespacedName, index int32) {
 	p.turn(set).now = true
 	p.ctrl.Freed(set, index)
+}
+
+// Node has the controller sync those sets that wait for pods on it.
+func (p *Process) Node(name string) {
+	for _, set := range p.ctrl.AwaitNode(name) {
+		p.turn(set).now = true
+	}
 }
 
 // processCache is the Cache of the controller of a process.
@@ -221,6 +231,10 @@ func (c processCache) Services(set types.NamespacedName) []*corev1.Service {
 
 func (c processCache) Revisions(set types.NamespacedName) []*appsv1.ControllerRevision {
 	return c.revisions.ofSet(set)
+}
+
+func (c processCache) Node(name string) (*corev1.Node, bool) {
+	return c.nodes.items[types.NamespacedName{Name: name}], true
 }
 
 func (c processCache) Passed(kind informers.Kind, version string) bool {

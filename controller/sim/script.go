@@ -74,7 +74,7 @@ var Faults = map[string]Fault{
 }
 
 // Caches are the names of the caches of a process.
-var Caches = []string{"sets", "pods", "services", "revisions"}
+var Caches = []string{"sets", "pods", "services", "revisions", "nodes"}
 
 // NewScript returns an empty cluster with one controller process.
 func NewScript(watcher Watcher) *Script {
@@ -171,7 +171,7 @@ func (s *Script) Touch() {
 // Nodes has scheduler and kubelets take one step with each of the pods, or with
 // all that are not held back. It reports whether there was one to take.
 func (s *Script) Nodes(only ...string) bool {
-	some := false
+	some := len(only) == 0 && s.world.nodeControllerActs()
 	for _, p := range s.world.server.pods.list() {
 		if len(only) > 0 && !slices.Contains(only, p.Name) || len(only) == 0 && s.held[p.Name] {
 			continue
@@ -357,13 +357,13 @@ func (s *Script) Debug() []controller.DebugSet {
 // AddNode adds a node with room for so many pods.
 func (s *Script) AddNode(room int) { s.world.addNode("rack-1", room) }
 
-// Node has something happen to a node: lost, back, reboot or delete.
+// Node has something happen to a node: lost, back, reboot, taint or delete.
 func (s *Script) Node(name, what string) error {
 	n := s.world.nodes[name]
 	if n == nil {
 		return fmt.Errorf("there is no node %s", name)
 	}
-	acts := map[string]func(*node){"lost": s.world.lose, "back": s.world.comeBack, "reboot": s.world.reboot, "delete": s.world.deleteNode}
+	acts := map[string]func(*node){"lost": s.world.lose, "back": s.world.comeBack, "reboot": s.world.reboot, "taint": s.world.taint, "delete": s.world.deleteNode}
 	act := acts[what]
 	if act == nil {
 		return fmt.Errorf("a node cannot %s", what)

@@ -31,6 +31,7 @@ type Server struct {
 	pods      *table[*corev1.Pod]
 	services  *table[*corev1.Service]
 	revisions *table[*appsv1.ControllerRevision]
+	nodes     *table[*corev1.Node]
 	// quota is how many pods there may be; 0: any number.
 	quota int
 	// ending: the namespace is being deleted.
@@ -48,6 +49,7 @@ func NewServer(c clock.PassiveClock, observe func(*invariant.Change, int64)) *Se
 		pods:      newTable[*corev1.Pod](informers.Pods, "pods"),
 		services:  newTable[*corev1.Service](informers.Services, "services"),
 		revisions: newTable[*appsv1.ControllerRevision](informers.Revisions, "controllerrevisions"),
+		nodes:     newTable[*corev1.Node](informers.Nodes, "nodes"),
 		observe:   observe,
 	}
 }
@@ -96,7 +98,7 @@ func check[T object](t *table[T], o T, r request) error {
 func create[T object](s *Server, t *table[T], o T, r request) (T, error) {
 	var none T
 	key := keyOf(o)
-	if s.ending {
+	if s.ending && key.Namespace != "" {
 		return none, namespaceEnding(t.gr(), key)
 	}
 	if _, exists := t.items[key]; exists {

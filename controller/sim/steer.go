@@ -53,6 +53,7 @@ func (w *World) drawSteering() {
 			return []string{"previous", "1" + strings.Repeat("0", w.rng.IntN(2)), "2"}[w.rng.IntN(3)]
 		}},
 		{v1.AnnotationRecycle, func() string { return []string{number(4), "0-1", "0,2-3"}[w.rng.IntN(3)] + "@" + at(time.Minute) }},
+		{v1.AnnotationForceDeleteAfter, func() string { return "3" + number(10) + "s" }},
 		{v1.AnnotationHistoryLimit, func() string { return number(2) }},
 	}
 	d := draws[w.rng.IntN(len(draws))]

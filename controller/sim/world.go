@@ -12,6 +12,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
 	"lws-controller/controller/invariant"
 	"lws-controller/informers"
 	"lws-controller/revision"
@@ -28,9 +29,11 @@ type World struct {
 	rng       *rand.Rand
 	options   options
 	processes []*Process
-	// nodes by name, nodesMade how many there ever were.
+	// nodes by name, nodesMade how many there ever were, nodesGone since when those
+	// that were deleted are not there.
 	nodes     map[string]*node
 	nodesMade int
+	nodesGone map[string]time.Time
 	// keys are the sets of the run, at the one that the user has to do with now.
 	keys []types.NamespacedName
 	at   types.NamespacedName
@@ -83,6 +86,7 @@ func newWorld(seed uint64, told bool) *World {
 		checker:   invariant.New(),
 		rng:       rand.New(rand.NewPCG(seed, 0)),
 		nodes:     map[string]*node{},
+		nodesGone: map[string]time.Time{},
 		keys:      []types.NamespacedName{theKey},
 		at:        theKey,
 		orphans:   map[types.UID][]func(){},
@@ -350,7 +354,7 @@ type follower interface {
 }
 
 func (p *Process) feeds() []follower {
-	return []follower{p.sets, p.pods, p.services, p.revisions}
+	return []follower{p.sets, p.pods, p.services, p.revisions, p.nodes}
 }
 
 func incarnationOf(p *corev1.Pod) string { return p.Annotations[v1.AnnotationIncarnation] }
@@ -384,6 +388,8 @@ func KindOf(o invariant.Object) string {
 		return "service"
 	case *appsv1.ControllerRevision:
 		return "revision"
+	case *corev1.Node:
+		return "node"
 	}
 	return fmt.Sprintf("%T", o)
 }
@@ -422,6 +428,8 @@ func describeChange(c *invariant.Change, version int64) string {
 		}
 	case *appsv1.ControllerRevision:
 		what = fmt.Sprintf("number %d", o.Revision)
+	case *corev1.Node:
+		what = fmt.Sprintf("%+v", group.ObserveNode(o))
 	}
 	if c.Before == c.After {
 		what = "unchanged"

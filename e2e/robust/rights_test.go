@@ -26,6 +26,8 @@ var unused = map[string]string{
 	"list services":                   listing,
 	"list leases.coordination.k8s.io": listing,
 	"list mutatingwebhookconfigurations.admissionregistration.k8s.io": listing,
+	"list nodes": listing,
+	"get nodes":  "a node is read live before a pod of it is deleted by force: package nodes of the end-to-end tests",
 }
 
 // listing is why caches need the verb list.
@@ -38,7 +40,7 @@ func rights(t *testing.T, e *harness.Env) {
 	r := startReplica(t, e)
 	life(t, e)
 	r.Stop(t) // watches are in the audit log when they have ended
-	granted, err := rbac.Granted(rbac.ClusterRole, rbac.LeaseRole, rbac.FenceRole)
+	granted, err := rbac.Granted(rbac.ClusterRole, rbac.LeaseRole, rbac.FenceRole, rbac.NodesRole)
 	if err != nil {
 		t.Fatal(err)
 	}
