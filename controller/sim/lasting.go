@@ -10,6 +10,7 @@ import (
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/invariant"
+	"lws-controller/informers"
 	"lws-controller/topology"
 )
 
@@ -226,7 +227,7 @@ func (w *World) mayNotLoop(s *v1.LeaderWorkerSet) {
 	if len(w.broken) > 0 {
 		return
 	}
-	size, writes := int(*s.Spec.LeaderWorkerTemplate.Size), w.writes
+	size, writes := w.largest(s), w.writes
 	requests := w.live(time.Hour)
 	writes = w.writes - writes
 	n := max(len(w.illGroups(s)), len(w.ill))
@@ -240,6 +241,18 @@ func (w *World) mayNotLoop(s *v1.LeaderWorkerSet) {
 		w.breach(invariant.Violation{Invariant: "S16", Message: fmt.Sprintf("%d requests and %d writes within an hour, where %d and %d may be, with %v",
 			requests, writes, mayRequest+mayWrite, mayWrite, w.ill)})
 	}
+}
+
+// largest is how many pods the largest group has, or would have: what fails may be kept
+// at a revision of another size.
+func (w *World) largest(s *v1.LeaderWorkerSet) int {
+	most := int(*s.Spec.LeaderWorkerTemplate.Size)
+	for _, p := range w.server.pods.items {
+		if _, _, worker, ok := informers.Place(p); ok {
+			most = max(most, int(worker)+1)
+		}
+	}
+	return most
 }
 
 // allReady says that every pod is.
