@@ -199,11 +199,14 @@ func (c *Controller) services(m *memory, now time.Time) map[string]rollout.Servi
 }
 
 // ServiceSeen is a Service that exists as the planner of the set sees it.
-func ServiceSeen(set *v1.LeaderWorkerSet, s *corev1.Service) rollout.Service {
+func ServiceSeen(set *v1.LeaderWorkerSet, s *corev1.Service) rollout.Service { return seenBy(set, s) }
+
+// seenBy is what an object under a name of the set is to it.
+func seenBy(set *v1.LeaderWorkerSet, s metav1.Object) rollout.Service {
 	owner := metav1.GetControllerOfNoCopy(s)
 	ours := metav1.IsControlledBy(s, set)
 	switch {
-	case s.DeletionTimestamp != nil, !ours && owner != nil && owner.Kind == v1.Kind && owner.Name == set.Name:
+	case s.GetDeletionTimestamp() != nil, !ours && owner != nil && owner.Kind == v1.Kind && owner.Name == set.Name:
 		// Also that of a set of the same name which is gone.
 		return rollout.Service{Unusable: "is being deleted", Leaving: true}
 	case !ours:

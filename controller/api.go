@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,6 +46,11 @@ type API interface {
 	CreateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
 	PatchService(ctx context.Context, key types.NamespacedName, patch []byte) (*corev1.Service, error)
 	DeleteService(ctx context.Context, key types.NamespacedName, uid types.UID) error
+
+	CreateBudget(ctx context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error)
+	// UpdateBudget has the resource version as precondition.
+	UpdateBudget(ctx context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error)
+	DeleteBudget(ctx context.Context, key types.NamespacedName, uid types.UID) error
 }
 
 // RevisionStore reads and writes ControllerRevisions; see revision.Store.
@@ -65,6 +71,8 @@ type Cache interface {
 	Events(set types.NamespacedName, each func(index int32, e group.Event))
 	Services(set types.NamespacedName) []*corev1.Service
 	Revisions(set types.NamespacedName) []*appsv1.ControllerRevision
+	Budget(key types.NamespacedName) (*policyv1.PodDisruptionBudget, bool)
+	Budgets(namespace string) []*policyv1.PodDisruptionBudget
 	Passed(kind informers.Kind, version string) bool
 	// Node is nil where there is none of that name. Without rights on nodes, none is
 	// known.
@@ -174,4 +182,22 @@ func (a liveAPI) DeleteService(ctx context.Context, key types.NamespacedName, ui
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return a.kube.CoreV1().Services(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
+}
+
+func (a liveAPI) CreateBudget(ctx context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.PolicyV1().PodDisruptionBudgets(budget.Namespace).Create(ctx, budget, metav1.CreateOptions{})
+}
+
+func (a liveAPI) UpdateBudget(ctx context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.PolicyV1().PodDisruptionBudgets(budget.Namespace).Update(ctx, budget, metav1.UpdateOptions{})
+}
+
+func (a liveAPI) DeleteBudget(ctx context.Context, key types.NamespacedName, uid types.UID) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.PolicyV1().PodDisruptionBudgets(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
 }

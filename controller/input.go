@@ -44,6 +44,7 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		Recycle:   k.Steering.Recycle,
 
 		ForceDeleteAfter: k.Steering.ForceDeleteAfter,
+		DisruptionBudget: k.Steering.DisruptionBudget,
 
 		ProgressDeadline: k.Steering.ProgressDeadline,
 		ProgressingSince: progressingSince(&k.Set.Status, k.Update, now),

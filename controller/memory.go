@@ -52,6 +52,8 @@ type memory struct {
 	made map[string]*corev1.Service
 	// heldServices are names that something foreign holds.
 	heldServices map[string]hold
+	// disruption is what is known of the PodDisruptionBudget besides the cache.
+	disruption disruptionMemory
 	// outdatedCRDUntil is set while the stored CRD drops what must be recorded
 	// before a teardown: no teardown is tried before then. Zero: all is well.
 	outdatedCRDUntil time.Time
@@ -137,6 +139,7 @@ func (m *memory) observeSet(set *v1.LeaderWorkerSet) bool {
 		}
 		clear(m.warned)
 		clear(m.made)
+		m.disruption = disruptionMemory{}
 	}
 	if m.set == nil || m.set.UID != set.UID || m.set.Generation != set.Generation {
 		clear(m.held)

@@ -149,6 +149,13 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	if stands, err := c.firstLook(ctx, m, acts(&plan) || len(surplus) > 0, now, &wait); !stands {
 		return wait, err
 	}
+	settled, err := c.settleBudget(ctx, m, &plan, now, &wait)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	if !settled {
+		return wait, errors.Join(errs...)
+	}
 	if plan.Ahead {
 		// Nothing is deleted before the reason for it is on record.
 		recorded, err := c.recordAhead(ctx, m, &plan, now)

@@ -3,6 +3,7 @@ package informers
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -50,6 +51,16 @@ func (i *Informers) Node(name string) (n *corev1.Node, known bool) {
 	return n, true
 }
 
+// Budget returns the cached, trimmed PodDisruptionBudget of this name.
+func (i *Informers) Budget(key types.NamespacedName) (*policyv1.PodDisruptionBudget, bool) {
+	return get[*policyv1.PodDisruptionBudget](i.budgets, key.String())
+}
+
+// Budgets returns all PodDisruptionBudgets of a namespace, whoever's they are.
+func (i *Informers) Budgets(namespace string) []*policyv1.PodDisruptionBudget {
+	return indexed[*policyv1.PodDisruptionBudget](i.budgets, cache.NamespaceIndex, namespace)
+}
+
 func get[T any](informer cache.SharedIndexInformer, key string) (T, bool) {
 	obj, exists, err := informer.GetStore().GetByKey(key)
 	if err != nil || !exists {
@@ -59,9 +70,13 @@ func get[T any](informer cache.SharedIndexInformer, key string) (T, bool) {
 	return obj.(T), true
 }
 
-// list never fails: the only error of ByIndex is an index that does not exist.
 func list[T any](informer cache.SharedIndexInformer, set types.NamespacedName) []T {
-	objs, _ := informer.GetIndexer().ByIndex(bySet, set.String())
+	return indexed[T](informer, bySet, set.String())
+}
+
+// indexed never fails: the only error of ByIndex is an index that does not exist.
+func indexed[T any](informer cache.SharedIndexInformer, index, value string) []T {
+	objs, _ := informer.GetIndexer().ByIndex(index, value)
 	out := make([]T, 0, len(objs))
 	for _, obj := range objs {
 		out = append(out, obj.(T))
@@ -72,7 +87,7 @@ func list[T any](informer cache.SharedIndexInformer, set types.NamespacedName) [
 // Passed says that the cache of a kind has seen everything up to this version.
 func (i *Informers) Passed(kind Kind, version string) bool {
 	informer := map[Kind]cache.SharedIndexInformer{
-		Sets: i.sets, Pods: i.pods, Services: i.services, Revisions: i.revisions,
+		Sets: i.sets, Pods: i.pods, Services: i.services, Revisions: i.revisions, Budgets: i.budgets,
 	}[kind]
 	return group.Reached(informer.GetStore().LastStoreSyncResourceVersion(), version)
 }

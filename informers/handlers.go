@@ -2,9 +2,12 @@ package informers
 
 import (
 	"fmt"
+	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -48,7 +51,13 @@ func (i *Informers) Watch(sink Sink) error {
 	if err != nil {
 		return fmt.Errorf("watching revisions: %w", err)
 	}
-	i.synced = []cache.InformerSynced{pods.HasSynced, sets.HasSynced, services.HasSynced, revisions.HasSynced}
+	budgets, err := i.budgets.AddTypedEventHandler(BudgetHandler(sink, func(namespace string) []*v1.LeaderWorkerSet {
+		return indexed[*v1.LeaderWorkerSet](i.sets, cache.NamespaceIndex, namespace)
+	}))
+	if err != nil {
+		return fmt.Errorf("watching disruption budgets: %w", err)
+	}
+	i.synced = []cache.InformerSynced{pods.HasSynced, sets.HasSynced, services.HasSynced, revisions.HasSynced, budgets.HasSynced}
 	if i.nodes != nil {
 		nodes, err := i.nodes.AddTypedEventHandler(NodeHandler(sink))
 		if err != nil {
@@ -110,6 +119,32 @@ func OwnedHandler[T labelled](sink Sink) cache.TypedResourceEventHandler[T] {
 			sink.Touch(types.NamespacedName{Namespace: o.GetNamespace(), Name: set})
 		}
 	})
+}
+
+// BudgetHandler has the sets synced that a PodDisruptionBudget may matter to: the one
+// that controls it or, where it is somebody else's, all of its namespace that keep one
+// of their own. A new status alone is no news.
+func BudgetHandler(sink Sink, sets func(namespace string) []*v1.LeaderWorkerSet) cache.TypedResourceEventHandler[*policyv1.PodDisruptionBudget] {
+	touch := func(b *policyv1.PodDisruptionBudget) {
+		if owner := metav1.GetControllerOfNoCopy(b); owner != nil && owner.Kind == v1.Kind {
+			sink.Touch(types.NamespacedName{Namespace: b.Namespace, Name: owner.Name})
+			return
+		}
+		for _, s := range sets(b.Namespace) {
+			if _, keeps := s.Annotations[v1.AnnotationDisruptionBudget]; keeps {
+				sink.Touch(types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+			}
+		}
+	}
+	handler := touching[*policyv1.PodDisruptionBudget](touch)
+	handler.UpdateFunc = func(before, after *policyv1.PodDisruptionBudget) {
+		if before.UID != after.UID || before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+			!reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences) {
+			touch(before)
+			touch(after)
+		}
+	}
+	return handler
 }
 
 // PodHandler turns notifications about pods into events. An update may be a

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -144,6 +145,50 @@ func TestNodeHandler(t *testing.T) {
 	NodeHandler(s).OnDelete(cache.DeletedObject[*corev1.Node]{FinalStateUnknown: &cache.DeletedFinalStateUnknown{Key: "gone"}})
 	if got := strings.Join(s.told, "; "); got != "node n; node gone" {
 		t.Errorf("told %q", got)
+	}
+}
+
+func TestBudgetHandler(t *testing.T) {
+	budget := func(generation int64, owner string) *policyv1.PodDisruptionBudget {
+		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "u", Generation: generation}}
+		if owner != "" {
+			controller := true
+			b.OwnerReferences = []metav1.OwnerReference{{Kind: v1.Kind, Name: owner, Controller: &controller}}
+		}
+		return b
+	}
+	going := budget(1, "")
+	going.DeletionTimestamp = &metav1.Time{}
+	type handler = cache.TypedResourceEventHandler[*policyv1.PodDisruptionBudget]
+	for _, tc := range []struct {
+		name string
+		do   func(handler)
+		want string
+	}{
+		{"somebody's matters to all that keep one", func(h handler) { h.OnAdd(budget(1, ""), true) }, "touch a; touch b"},
+		{"a set's matters to that", func(h handler) { h.OnAdd(budget(1, "c"), true) }, "touch c"},
+		{"a status is no news", func(h handler) { h.OnUpdate(budget(1, ""), budget(1, "")) }, ""},
+		{"a spec is", func(h handler) { h.OnUpdate(budget(1, "c"), budget(2, "c")) }, "touch c; touch c"},
+		{"let go of", func(h handler) { h.OnUpdate(budget(1, "c"), budget(1, "")) }, "touch c; touch a; touch b"},
+		{"about to go", func(h handler) { h.OnUpdate(budget(1, ""), going) }, "touch a; touch b; touch a; touch b"},
+		{"gone", func(h handler) { h.OnDelete(cache.DeletedObject[*policyv1.PodDisruptionBudget]{OptionalObj: budget(1, "")}) }, "touch a; touch b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := &sink{}
+			keeps := func(name, value string) *v1.LeaderWorkerSet {
+				set := &v1.LeaderWorkerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+				if value != "" {
+					set.Annotations = map[string]string{v1.AnnotationDisruptionBudget: value}
+				}
+				return set
+			}
+			tc.do(BudgetHandler(s, func(string) []*v1.LeaderWorkerSet {
+				return []*v1.LeaderWorkerSet{keeps("a", "1"), keeps("b", "odd"), keeps("c", "")}
+			}))
+			if got := strings.Join(s.told, "; "); got != tc.want {
+				t.Errorf("told %q, want %q", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
+	policyinformers "k8s.io/client-go/informers/policy/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -27,6 +29,7 @@ const (
 	Services  Kind = "Service"
 	Revisions Kind = "ControllerRevision"
 	Nodes     Kind = "Node"
+	Budgets   Kind = "PodDisruptionBudget"
 )
 
 // bySet indexes objects by namespace and name label, whoever controls them: who
@@ -40,6 +43,7 @@ type Informers struct {
 	services  cache.TypedSharedIndexInformer[*corev1.Service]
 	revisions cache.TypedSharedIndexInformer[*appsv1.ControllerRevision]
 	nodes     cache.TypedSharedIndexInformer[*corev1.Node] // nil when only one namespace is served
+	budgets   cache.TypedSharedIndexInformer[*policyv1.PodDisruptionBudget]
 
 	fence fence
 
@@ -48,17 +52,20 @@ type Informers struct {
 }
 
 // New makes the informers for one namespace, or for all if it is empty. Of the
-// built-in kinds only objects with the set's label are watched.
+// built-in kinds only objects with the set's label are watched, and all
+// PodDisruptionBudgets: whoever's selects a pod is in the way of another.
 func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Informers, error) {
 	labelled := func(o *metav1.ListOptions) { o.LabelSelector = v1.LabelName }
 	i := &Informers{
-		sets: client.NewInformer(sets, namespace, 0, cache.Indexers{}, nil),
+		sets: client.NewInformer(sets, namespace, 0, byNamespace(), nil),
 		pods: cache.NewTypedSharedIndexInformer[*corev1.Pod](
 			coreinformers.NewFilteredPodInformer(kube, namespace, 0, cache.Indexers{bySet: indexBySet}, labelled)),
 		services: cache.NewTypedSharedIndexInformer[*corev1.Service](
 			coreinformers.NewFilteredServiceInformer(kube, namespace, 0, cache.Indexers{bySet: indexBySet}, labelled)),
 		revisions: cache.NewTypedSharedIndexInformer[*appsv1.ControllerRevision](
 			appsinformers.NewFilteredControllerRevisionInformer(kube, namespace, 0, cache.Indexers{bySet: indexBySet}, labelled)),
+		budgets: cache.NewTypedSharedIndexInformer[*policyv1.PodDisruptionBudget](
+			policyinformers.NewPodDisruptionBudgetInformer(kube, namespace, 0, byNamespace())),
 	}
 	i.fence = newFence(kube, namespace)
 	if namespace == metav1.NamespaceAll {
@@ -74,11 +81,15 @@ func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Inf
 }
 
 func (i *Informers) all() []cache.SharedIndexInformer {
-	all := append(i.fence.all(), i.sets, i.pods, i.services, i.revisions)
+	all := append(i.fence.all(), i.sets, i.pods, i.services, i.revisions, i.budgets)
 	if i.nodes != nil {
 		all = append(all, i.nodes)
 	}
 	return all
+}
+
+func byNamespace() cache.Indexers {
+	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 }
 
 // Start runs the informers until the context ends. Handlers must be there before.

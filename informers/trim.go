@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "lws-controller/api/v1"
@@ -12,8 +13,8 @@ import (
 // Trim drops what is neither compared nor needed for a patch before an object
 // enters a cache: managed fields of all kinds, and of pods the whole spec but the
 // node and the readiness gates, foreign annotations, and the parts of the status
-// that say nothing about failure; of nodes all but labels, taints and readiness. It
-// must be idempotent.
+// that say nothing about failure; of nodes all but labels, taints and readiness; of
+// disruption budgets the status. It must be idempotent.
 func Trim(obj any) (any, error) {
 	o, ok := obj.(metav1.Object)
 	if !ok {
@@ -27,6 +28,8 @@ func Trim(obj any) (any, error) {
 		trimNode(o)
 	case *v1.LeaderWorkerSet:
 		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
+	case *policyv1.PodDisruptionBudget:
+		o.Status = policyv1.PodDisruptionBudgetStatus{}
 	}
 	return obj, nil
 }

@@ -211,6 +211,8 @@ func TestObjectsGolden(t *testing.T) {
 		"everything-worker.json":  all.Pod(3),
 		"everything-service.json": all.Service(),
 		"everything-claims.json":  all.Claims(3),
+		"disruption-budget.json":  DisruptionBudget(all.Set, []int32{0, 1, 12}, 8),
+		"no-disruption.json":      DisruptionBudget(all.Set, nil, 0),
 	} {
 		got, err := json.MarshalIndent(object, "", "  ")
 		if err != nil {

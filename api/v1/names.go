@@ -91,6 +91,8 @@ const (
 	// AnnotationForceDeleteAfter: duration of at least 30s; how long after its
 	// deletionTimestamp a pod is deleted by force whose node is not Ready.
 	AnnotationForceDeleteAfter = rolloutPrefix + "force-delete-after"
+	// AnnotationDisruptionBudget: how many whole groups a drain may take at a time.
+	AnnotationDisruptionBudget = rolloutPrefix + "disruption-budget"
 	// AnnotationHistoryLimit: how many revisions are kept besides those in use.
 	AnnotationHistoryLimit = rolloutPrefix + "revision-history-limit"
 

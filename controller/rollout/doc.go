@@ -13,6 +13,7 @@
 //	update.go    the rolling update: order, floor, surge
 //	request.go   recreation of groups that somebody asks for
 //	deadline.go  when a rollout is stalled
+//	disruption.go  what evictions may take: the PodDisruptionBudget of the set
 //	budget.go    maxUnavailable and maxSurge in groups
 //	create.go    which pods are created, at which revision and incarnation
 //	services.go  which headless Services exist

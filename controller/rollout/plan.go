@@ -41,6 +41,9 @@ type Input struct {
 	// Nodes are those of the pods that are overdue, by name, as far as they are known:
 	// without rights on nodes, none.
 	Nodes map[string]group.Node
+	// DisruptionBudget is how many groups evictions may take down at a time; 0: no
+	// budget is kept.
+	DisruptionBudget int32
 	// Established is the most wanted groups that ever served at one time; see Tally.
 	Established int32
 	// LeaderFirst: workers are created once the leader is Ready.
@@ -83,6 +86,11 @@ type Plan struct {
 	Ahead     bool
 	// Started are the teardowns that this plan begins, for events.
 	Started []Recycle
+
+	// Disruption is what the PodDisruptionBudget of the set is to say; nil: there is
+	// to be none. It is written before the teardowns that this plan begins are put
+	// on record, and those of our own choice wait for that.
+	Disruption *DisruptionBudget
 
 	// Delete are pods to be deleted, with their UID as precondition.
 	Delete []Deletion
@@ -189,6 +197,7 @@ func Make(in Input) Plan {
 	p.recycle()
 	p.update()
 	p.recreate()
+	p.disrupt()
 	p.deletePods()
 	p.force()
 	p.services()

@@ -32,6 +32,9 @@ type Steering struct {
 	Undo string
 	// Recycle are groups to be recreated once.
 	Recycle RecycleRequest
+	// DisruptionBudget is how many groups evictions may take down at a time; 0: no
+	// budget is kept.
+	DisruptionBudget int32
 	// HistoryLimit is how many revisions are kept besides those in use.
 	HistoryLimit int
 	// ForceDeleteAfter is how long after its deadline a pod is deleted by force whose
@@ -133,6 +136,11 @@ var steers = map[string]struct {
 	v1.AnnotationForceDeleteAfter: {"a duration of at least 30s, like 5m", func(s *Steering, value string) (ok bool) {
 		s.ForceDeleteAfter, ok = readDuration(value)
 		return ok && s.ForceDeleteAfter >= MinForceDeleteAfter
+	}},
+	v1.AnnotationDisruptionBudget: {"a number of groups of at least 1, like 1", func(s *Steering, value string) bool {
+		n, ok := readNumber(value)
+		s.DisruptionBudget = n
+		return ok && n >= 1
 	}},
 	v1.AnnotationHistoryLimit: {"a number of revisions, like 10", func(s *Steering, value string) bool {
 		n, ok := readNumber(value)

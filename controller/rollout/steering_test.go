@@ -87,6 +87,11 @@ func TestReadSteering(t *testing.T) {
 	for _, bad := range []string{"", "-1", "all", "1000000000"} {
 		add(v1.AnnotationHistoryLimit, bad, nil)
 	}
+	add(v1.AnnotationDisruptionBudget, "1", func(s *Steering) { s.DisruptionBudget = 1 })
+	add(v1.AnnotationDisruptionBudget, "999999999", func(s *Steering) { s.DisruptionBudget = 999999999 })
+	for _, bad := range []string{"", "0", "000", "-1", "10%", "one", "1000000000"} {
+		add(v1.AnnotationDisruptionBudget, bad, nil)
+	}
 	for _, row := range rows {
 		t.Run(strings.TrimPrefix(row.key, "rollout.leaderworkerset.x-k8s.io/")+"="+row.value, func(t *testing.T) {
 			want := Steering{HistoryLimit: DefaultHistoryLimit}

@@ -67,9 +67,9 @@ func anyPod(t *rapid.T, index int32) group.Pod {
 func anyInput(t *rapid.T) Input {
 	in := Input{
 		Now: now, Replicas: rapid.SampledFrom([]int32{-1, 0, 1, 2, 3, 4, 1000}).Draw(t, "replicas"), Partition: odd(t, "partition"),
-		Budget:      Budget{Unavailable: odd(t, "unavailable"), Surge: rapid.SampledFrom([]int32{-1, 0, 1, 2, 1000}).Draw(t, "surge")},
-		MinReady:    rapid.SampledFrom([]time.Duration{0, time.Minute, -time.Minute, math.MaxInt64}).Draw(t, "minReady"),
-		Established: odd(t, "established"), LeaderFirst: rapid.Bool().Draw(t, "leaderFirst"),
+		Budget:           Budget{Unavailable: odd(t, "unavailable"), Surge: rapid.SampledFrom([]int32{-1, 0, 1, 2, 1000}).Draw(t, "surge")},
+		MinReady:         rapid.SampledFrom([]time.Duration{0, time.Minute, -time.Minute, math.MaxInt64}).Draw(t, "minReady"),
+		DisruptionBudget: odd(t, "disruptionBudget"), Established: odd(t, "established"), LeaderFirst: rapid.Bool().Draw(t, "leaderFirst"),
 		Current: anyRevision(t, "current"), Update: anyRevision(t, "update"),
 		Templates: map[string]Template{}, Services: map[string]Service{}, Held: map[int32]time.Time{},
 		SharedService: "s", GroupService: func(i int32) string { return fmt.Sprintf("s-%d", i) },

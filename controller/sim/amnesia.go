@@ -71,7 +71,7 @@ func (p *Process) amnesiac(key types.NamespacedName) (fresh planned) {
 	a := p.world.blankProcess("amnesiac")
 	defer a.stop()
 	a.ghost, a.ctx = true, klog.NewContext(context.Background(), klog.Logger{})
-	a.sets, a.pods, a.services, a.revisions, a.nodes = p.sets, p.pods, p.services, p.revisions, p.nodes
+	a.sets, a.pods, a.services, a.revisions, a.nodes, a.budgets = p.sets, p.pods, p.services, p.revisions, p.nodes, p.budgets
 	defer func() {
 		if why := recover(); why != nil && why != saidEnough {
 			panic(why)

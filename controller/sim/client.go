@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -220,6 +221,28 @@ func (a api) PatchService(_ context.Context, key types.NamespacedName, patch []b
 
 func (a api) DeleteService(_ context.Context, key types.NamespacedName, uid types.UID) error {
 	return a.remove(deleteService, uid, func(s *Server, r request) error { return remove(s, s.services, key, r) })
+}
+
+func (a api) CreateBudget(_ context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	return send(a, call{what: createBudget, write: true}, func(s *Server) (*policyv1.PodDisruptionBudget, error) { return create(s, s.budgets, budget, a.by()) })
+}
+
+func (a api) UpdateBudget(_ context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	return send(a, call{what: updateBudget, write: true}, func(s *Server) (*policyv1.PodDisruptionBudget, error) {
+		r := a.by()
+		r.uid, r.version = budget.UID, budget.ResourceVersion
+		return update(s, s.budgets, keyOf(budget), r, func(o *policyv1.PodDisruptionBudget) error {
+			if !equality.Semantic.DeepEqual(o.Spec, budget.Spec) {
+				o.Generation++
+			}
+			o.Labels, o.Annotations, o.Spec = budget.Labels, budget.Annotations, budget.Spec
+			return nil
+		})
+	})
+}
+
+func (a api) DeleteBudget(_ context.Context, key types.NamespacedName, uid types.UID) error {
+	return a.remove(deleteBudget, uid, func(s *Server, r request) error { return remove(s, s.budgets, key, r) })
 }
 
 // ControllerRevisions makes api what revision.Store needs.

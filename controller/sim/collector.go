@@ -31,7 +31,7 @@ func (w *World) collectorActs() bool {
 		}
 		return true
 	}
-	return collect(w, w.server.pods, doomed) || collect(w, w.server.services, doomed) || collect(w, w.server.revisions, doomed)
+	return collect(w, w.server.pods, doomed) || collect(w, w.server.services, doomed) || collect(w, w.server.revisions, doomed) || collect(w, w.server.budgets, doomed)
 }
 
 // collect deletes one object that is doomed.
@@ -73,13 +73,14 @@ func (w *World) goOnDeleting(s *v1.LeaderWorkerSet) bool {
 // dependents are the objects that a set controls, each as the act of letting go
 // of it.
 func (w *World) dependents(owner types.UID) []func() {
-	return slices.Concat(letGo(w.server, w.server.pods, owner), letGo(w.server, w.server.services, owner), letGo(w.server, w.server.revisions, owner))
+	return slices.Concat(letGo(w.server, w.server.pods, owner), letGo(w.server, w.server.services, owner), letGo(w.server, w.server.revisions, owner),
+		letGo(w.server, w.server.budgets, owner))
 }
 
 // blocked says that an object exists which a set that is deleted in the foreground
 // has to wait for. Others that it owns outlive it for a moment.
 func (w *World) blocked(owner types.UID) bool {
-	return blocks(w.server.pods, owner) || blocks(w.server.services, owner) || blocks(w.server.revisions, owner)
+	return blocks(w.server.pods, owner) || blocks(w.server.services, owner) || blocks(w.server.revisions, owner) || blocks(w.server.budgets, owner)
 }
 
 func blocks[T object](t *table[T], owner types.UID) bool {

@@ -48,13 +48,16 @@ func (w *World) namespaceActs() bool {
 		func() bool { return empty(w, w.server.services) },
 		func() bool { return empty(w, w.server.revisions) },
 	}
+	if len(w.server.budgets.items) > 0 {
+		kinds = append(kinds, func() bool { return empty(w, w.server.budgets) })
+	}
 	w.shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for _, deleteOne := range kinds {
 		if deleteOne() {
 			return true
 		}
 	}
-	if len(w.server.sets.items)+len(w.server.pods.items)+len(w.server.services.items)+len(w.server.revisions.items) > 0 {
+	if len(w.server.sets.items)+len(w.server.pods.items)+len(w.server.services.items)+len(w.server.revisions.items)+len(w.server.budgets.items) > 0 {
 		return false
 	}
 	w.note("the namespace is gone")

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -35,6 +37,7 @@ type Process struct {
 	services  *feed[*corev1.Service]
 	revisions *feed[*appsv1.ControllerRevision]
 	nodes     *feed[*corev1.Node]
+	budgets   *feed[*policyv1.PodDisruptionBudget]
 
 	// queue says when each set is to be synced.
 	queue map[types.NamespacedName]*turn
@@ -69,11 +72,19 @@ func (w *World) newProcess(name string, behind func() int) *Process {
 	p.services = newFeed(w.server.services, true, behind(), informers.OwnedHandler[*corev1.Service](p))
 	p.revisions = newFeed(w.server.revisions, true, behind(), informers.OwnedHandler[*appsv1.ControllerRevision](p))
 	p.nodes = newFeed(w.server.nodes, false, behind(), informers.NodeHandler(p))
+	past := 0
+	if len(w.server.budgets.log) > 0 {
+		past = behind()
+	}
+	p.budgets = newFeed(w.server.budgets, false, past, informers.BudgetHandler(p, func(string) []*v1.LeaderWorkerSet {
+		return slices.Collect(maps.Values(p.sets.items))
+	}))
 	p.sets.announce()
 	p.pods.announce()
 	p.services.announce()
 	p.revisions.announce()
 	p.nodes.announce()
+	p.budgets.announce()
 	return p
 }
 
@@ -237,6 +248,21 @@ func (c processCache) Node(name string) (*corev1.Node, bool) {
 	return c.nodes.items[types.NamespacedName{Name: name}], true
 }
 
+func (c processCache) Budget(key types.NamespacedName) (*policyv1.PodDisruptionBudget, bool) {
+	b, exists := c.budgets.items[key]
+	return b, exists
+}
+
+func (c processCache) Budgets(namespace string) []*policyv1.PodDisruptionBudget {
+	var out []*policyv1.PodDisruptionBudget
+	for _, key := range c.budgets.keys() {
+		if key.Namespace == namespace {
+			out = append(out, c.budgets.items[key])
+		}
+	}
+	return out
+}
+
 func (c processCache) Passed(kind informers.Kind, version string) bool {
 	switch kind {
 	case informers.Sets:
@@ -245,6 +271,8 @@ func (c processCache) Passed(kind informers.Kind, version string) bool {
 		return c.pods.passed(version)
 	case informers.Services:
 		return c.services.passed(version)
+	case informers.Budgets:
+		return c.budgets.passed(version)
 	default:
 		return c.revisions.passed(version)
 	}

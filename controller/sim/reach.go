@@ -27,6 +27,9 @@ const (
 	adoptService   = "adopt service"
 	adoptRevision  = "adopt revision"
 	numberRevision = "number revision"
+	createBudget   = "create budget"
+	updateBudget   = "update budget"
+	deleteBudget   = "delete budget"
 )
 
 var writes = []string{createPod, createService, createRevision, deletePod, deleteService, recordTeardown, patchStatus, markLeader,

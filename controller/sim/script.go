@@ -74,7 +74,7 @@ var Faults = map[string]Fault{
 }
 
 // Caches are the names of the caches of a process.
-var Caches = []string{"sets", "pods", "services", "revisions", "nodes"}
+var Caches = []string{"sets", "pods", "services", "revisions", "nodes", "budgets"}
 
 // NewScript returns an empty cluster with one controller process.
 func NewScript(watcher Watcher) *Script {

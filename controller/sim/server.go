@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,7 @@ type Server struct {
 	services  *table[*corev1.Service]
 	revisions *table[*appsv1.ControllerRevision]
 	nodes     *table[*corev1.Node]
+	budgets   *table[*policyv1.PodDisruptionBudget]
 	// quota is how many pods there may be; 0: any number.
 	quota int
 	// ending: the namespace is being deleted.
@@ -50,6 +52,7 @@ func NewServer(c clock.PassiveClock, observe func(*invariant.Change, int64)) *Se
 		services:  newTable[*corev1.Service](informers.Services, "services"),
 		revisions: newTable[*appsv1.ControllerRevision](informers.Revisions, "controllerrevisions"),
 		nodes:     newTable[*corev1.Node](informers.Nodes, "nodes"),
+		budgets:   newTable[*policyv1.PodDisruptionBudget](informers.Budgets, "poddisruptionbudgets"),
 		observe:   observe,
 	}
 }

@@ -354,7 +354,11 @@ type follower interface {
 }
 
 func (p *Process) feeds() []follower {
-	return []follower{p.sets, p.pods, p.services, p.revisions, p.nodes}
+	feeds := []follower{p.sets, p.pods, p.services, p.revisions, p.nodes}
+	if len(p.budgets.table.log) > 0 { // most worlds have none
+		feeds = append(feeds, p.budgets)
+	}
+	return feeds
 }
 
 func incarnationOf(p *corev1.Pod) string { return p.Annotations[v1.AnnotationIncarnation] }

@@ -46,7 +46,7 @@ var annotationRules = []struct {
 	{steering + "restarted-at", []string{"2026-12-01T10:00:00Z", "2026-12-01T10:00:00.5+02:00", "2028-02-29T23:59:59.123456789-23:59"}, []string{"", "now", "2026-12-01", "2026-02-31T10:00:00Z", "2026-02-29T10:00:00Z", "2026-12-01t10:00:00z", "2026-12-01T10:00:00", "2026-12-01T24:00:00Z", "2026-12-01T10:00:60Z", "2026-12-01T10:00:00,5Z", "2026-12-01T10:00:00+24:00", "2026-12-01T10:00:00+02:60", "2026-12-01 10:00:00Z"}, "must be a time in RFC 3339, like 2026-12-01T10:00:00Z"},
 	{steering + "undo", []string{"previous", "3", "999999999999999999"}, []string{"", "0", "03", "-1", "+1", "1000000000000000000", "last", "Previous", "true"}, "must be previous or the number of a revision, like 3"},
 	{steering + "recycle", []string{"3@2026-12-01T10:00:00Z", "3,5-7@2026-12-01T10:00:00Z", "7-7,0-9999999@2026-12-01T10:00:00+02:00"}, []string{"", "7-5@2026-12-01T10:00:00Z", "1,10-9@2026-12-01T10:00:00Z", "5-@2026-12-01T10:00:00Z", "1-2-3@2026-12-01T10:00:00Z", "10000000@2026-12-01T10:00:00Z", "1 @2026-12-01T10:00:00Z", "1@2026-12-01T10:00:00+24:00", "3", "3@", "@2026-12-01T10:00:00Z", "3,@2026-12-01T10:00:00Z", "a@2026-12-01T10:00:00Z", "3@tomorrow", "3@2026-02-31T10:00:00Z", "3@2026-12-01T10:00:00Z@"}, "must be group indexes and a time in RFC 3339, like 3,5-7@2026-12-01T10:00:00Z"},
-	{steering + "disruption-budget", []string{"0", "2"}, []string{"", "-1", "10%", "one"}, "must be a number of groups, like 1"},
+	{steering + "disruption-budget", []string{"1", "2", "007", "999999999"}, []string{"", "0", "000", "-1", "+1", "10%", "one", "1000000000"}, "must be a number of groups of at least 1, like 1"},
 	{steering + "revision-history-limit", []string{"0", "10", "999999999"}, []string{"", "-1", "+1", "1000000000", "all"}, "must be a number of revisions, like 10"},
 	{steering + "puased", nil, []string{"true"}, "annotations with the prefix " + steering + " are: paused, partition"},
 	{topology + "exclusive", nil, []string{"rack"}, "annotations with the prefix " + topology + " are: exclusive-scope, colocate"},
@@ -80,7 +80,7 @@ func TestAnnotationRules(t *testing.T) {
 }
 
 // notSteering are annotations with that prefix which ReadSteering knows nothing of.
-var notSteering = []string{steering + "force-delete-after", steering + "disruption-budget", steering + "puased"}
+var notSteering = []string{steering + "force-delete-after", steering + "puased"}
 
 // readAlike fails the test unless the controller understands what the policy lets
 // pass, and nothing else, and names the same form.

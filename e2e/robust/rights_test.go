@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,8 +24,9 @@ import (
 // is granted all the same.
 var unused = map[string]string{
 	"list leaderworkersets.leaderworkerset.x-k8s.io": listing,
-	"list services":                   listing,
-	"list leases.coordination.k8s.io": listing,
+	"list services":                    listing,
+	"list poddisruptionbudgets.policy": listing,
+	"list leases.coordination.k8s.io":  listing,
 	"list mutatingwebhookconfigurations.admissionregistration.k8s.io": listing,
 	"list nodes": listing,
 	"get nodes":  "a node is read live before a pod of it is deleted by force: package nodes of the end-to-end tests",
@@ -91,6 +93,7 @@ func life(t *testing.T, e *harness.Env) {
 		list, err := e.Kube.AppsV1().ControllerRevisions(ns).List(t.Context(), metav1.ListOptions{LabelSelector: lwsv1.LabelName + "=web"})
 		return err == nil && len(list.Items) == 1, fmt.Sprint(len(list.Items), " revisions ", err)
 	})
+	budgeted(t, e, web)
 	heldNames(t, e, ns)
 	orphaned(t, e, ns)
 	unlabelled(t, e, ns)
@@ -104,6 +107,31 @@ func life(t *testing.T, e *harness.Env) {
 		list, err := e.Kube.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{LabelSelector: lwsv1.LabelName})
 		return err == nil && len(list.Items) == 0, fmt.Sprint(len(list.Items), " pods ", err)
 	})
+}
+
+// budgeted has a set keep a disruption budget for a while, during which it grows.
+func budgeted(t *testing.T, e *harness.Env, set *harness.Set) {
+	t.Helper()
+	e.Update(t, set, func(s *harness.Set) {
+		s.Annotations = map[string]string{lwsv1.AnnotationDisruptionBudget: "1"}
+	})
+	budget := func(want string, is func(*policyv1.PodDisruptionBudget) bool) {
+		t.Helper()
+		harness.WaitFor(t, want, harness.DefaultTimeout, func() (bool, string) {
+			b, err := e.Kube.PolicyV1().PodDisruptionBudgets(set.Namespace).Get(t.Context(), set.Name, metav1.GetOptions{})
+			if err != nil {
+				b = nil
+			}
+			return is(b), fmt.Sprint(err)
+		})
+	}
+	budget("a budget", func(b *policyv1.PodDisruptionBudget) bool { return b != nil })
+	e.Scale(t, set, 2)
+	budget("a larger budget", func(b *policyv1.PodDisruptionBudget) bool { return b != nil && b.Spec.MinAvailable.IntVal == 3 })
+	e.Scale(t, set, 1)
+	e.Update(t, set, func(s *harness.Set) { s.Annotations = nil })
+	budget("no budget", func(b *policyv1.PodDisruptionBudget) bool { return b == nil })
+	e.WaitAvailable(t, set)
 }
 
 // updated changes the set of one group, and waits until that has a new revision and
