@@ -74,6 +74,8 @@ func TestAuthors(t *testing.T) {
 		{"binding", podAt(5, pod(), pod(bound)), []*request{asked(1, "create", "eviction", "", other), asked(2, "create", "binding", "")}, 1},
 		{"an eviction marks the pod, which no binding does", podAt(5, pod(bound), pod(bound, managedBy("x"))),
 			[]*request{asked(1, "create", "binding", ""), asked(2, "create", "eviction", "")}, 1},
+		{"an eviction that was refused once it had marked the pod", podAt(5, pod(bound), pod(bound, managedBy("x"))),
+			[]*request{asked(1, "patch", "status", "", code(409)), asked(2, "create", "eviction", "", code(404))}, 1},
 		{"deletion that leaves the pod terminating, and a second one", podAt(5, pod(), pod(going)),
 			[]*request{asked(2, "delete", "", "5"), asked(1, "delete", "", "5"), asked(0, "patch", "", "5")}, 1},
 		{"gone", podAt(5, pod(going), nil), []*request{asked(1, "delete", "", "5")}, 0},

@@ -145,9 +145,10 @@ func (r *request) accepted() bool {
 }
 
 // doubtful says that the write may have been made although the answer is none, or an
-// error: the client or the server was gone before.
+// error: the client or the server was gone before. An eviction marks the pod before
+// it deletes it, and what comes in between refuses only the second.
 func (r *request) doubtful() bool {
-	return r.code < http.StatusOK || r.code >= http.StatusInternalServerError
+	return r.code < http.StatusOK || r.code >= http.StatusInternalServerError || r.subresource == "eviction" && !r.accepted()
 }
 
 // ControllerAgent is how the user agent of the controller's requests begins,
