@@ -171,7 +171,9 @@ func TestBudgetHandler(t *testing.T) {
 		{"a spec is", func(h handler) { h.OnUpdate(budget(1, "c"), budget(2, "c")) }, "touch c; touch c"},
 		{"let go of", func(h handler) { h.OnUpdate(budget(1, "c"), budget(1, "")) }, "touch c; touch a; touch b"},
 		{"about to go", func(h handler) { h.OnUpdate(budget(1, ""), going) }, "touch a; touch b; touch a; touch b"},
-		{"gone", func(h handler) { h.OnDelete(cache.DeletedObject[*policyv1.PodDisruptionBudget]{OptionalObj: budget(1, "")}) }, "touch a; touch b"},
+		{"gone", func(h handler) {
+			h.OnDelete(cache.DeletedObject[*policyv1.PodDisruptionBudget]{OptionalObj: budget(1, "")})
+		}, "touch a; touch b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := &sink{}
