@@ -174,6 +174,7 @@ func (c *Controller) confirmLost(ctx context.Context, m *memory, now time.Time) 
 	for i := range m.set.Status.Recycling {
 		miss(m.set.Status.Recycling[i].Revision)
 	}
+	miss(m.set.Status.CurrentRevision) // of groups without pods below the partition
 	slices.Sort(lost)
 	confirmed := strings.Join(lost, " ") + " " + m.historyVersions
 	if len(lost) == 0 || m.confirmedLost == confirmed {
@@ -185,6 +186,7 @@ func (c *Controller) confirmLost(ctx context.Context, m *memory, now time.Time) 
 	}
 	if history, _ := revision.NewHistory(listed); slices.ContainsFunc(lost, func(key string) bool { return history.ByKey(key) != nil }) {
 		m.history = history
+		m.current = history.Current(m.set, m.update)
 		for _, t := range m.groups {
 			t.stale = true
 		}
