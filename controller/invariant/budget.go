@@ -100,12 +100,8 @@ func S7(c *Checker, ch *Change) string {
 		return ""
 	}
 	c.count("S7")
-	unavailable, surge := budget(ch.Seen.Set)
-	if unavailable == 0 && c.onlyWithoutStandIn(ch, started) {
-		unavailable = 1
-	}
-	floor := min(replicas(ch.Seen.Set), after.Status.EstablishedReplicas) - unavailable
 	judge := func(pods []*corev1.Pod) string {
+		unavailable, surge := budget(ch.Seen.Set)
 		remain, taken := int32(0), []int32{}
 		serving, mayTake := int32(0), int32(0)
 		for index, mates := range groupsOf(pods, after.UID) {
@@ -128,6 +124,10 @@ func S7(c *Checker, ch *Change) string {
 				taken = append(taken, index)
 			}
 		}
+		if unavailable == 0 && c.onlyWithoutStandIn(ch, started, taken) {
+			unavailable = 1
+		}
+		floor := min(replicas(ch.Seen.Set), after.Status.EstablishedReplicas) - unavailable
 		if len(taken) > 0 && remain < floor {
 			slices.Sort(taken)
 			return fmt.Sprintf("groups %v, which were available, are taken down for an update: %d remain available, the floor is %d", taken, remain, floor)
@@ -162,6 +162,14 @@ func S8(c *Checker, ch *Change) string {
 	seen := groupsOf(c.podsAt(ch.Seen.Pods), at.uid)
 	if len(now[at.group]) > 1 || len(seen[at.group]) > 0 || int32(len(now)) <= limit {
 		return ""
+	}
+	for _, version := range c.versionsSince(ch.Seen.Pods) {
+		// It may have been read live, before it lost its label.
+		if slices.ContainsFunc(groupsOf(c.podsAt(version), at.uid)[at.group], func(mate *corev1.Pod) bool {
+			return mate.Name != p.Name && incarnation(mate) == incarnation(p)
+		}) {
+			return ""
+		}
 	}
 	known := map[int32]bool{at.group: true}
 	for index, mates := range now {

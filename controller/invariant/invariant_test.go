@@ -89,6 +89,8 @@ func readyPod(p *corev1.Pod) {
 
 func failedPod(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
 
+func unlabelled(p *corev1.Pod) { delete(p.Labels, v1.LabelName) }
+
 func going(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now} }
 
 func (s *story) create(p *corev1.Pod) { s.change(&Change{By: Controller, Verb: Create, After: p}) }
@@ -379,6 +381,15 @@ func TestKnownWhateverTheCacheShows(t *testing.T) {
 			s.create(s.pod("a-1", 1, "r"))
 			s.create(s.pod("a-2", 1, "r"))
 			s.change(&Change{By: Controller, Verb: Create, After: s.pod("a-0", 1, "r"), Seen: &Seen{Set: smaller(s), Later: []*v1.LeaderWorkerSet{s.set}}})
+		}},
+		{"a leader that it read live, before somebody took the label off", "", func(s *story) {
+			seen := s.version
+			for _, leader := range []string{"a-0", "a-1", "a-2"} {
+				s.create(s.pod(leader, 1, "r"))
+				s.kubelet(s.pod(leader, 1, "r"), s.pod(leader, 1, "r", readyPod))
+			}
+			s.change(&Change{By: User, Verb: Update, Before: s.pod("a-1", 1, "r", readyPod), After: s.pod("a-1", 1, "r", readyPod, unlabelled)})
+			s.change(&Change{By: Controller, Verb: Create, After: s.pod("a-1-1", 1, "r"), Seen: &Seen{Set: smaller(s), Pods: seen}})
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -104,7 +104,13 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 		}
 	}
 	_, surge := budget(s)
-	for index := range groups {
+	for index, mates := range groups {
+		if index >= replicas(s) && whollyReady(mates) { // in a pause
+			ready++
+			if revisionOf(mates[0]) == update.Key {
+				updated++
+			}
+		}
 		if index >= replicas(s)+surge || index >= replicas(s) && !stuck && !paused && len(waits) == 0 {
 			add("L1", "group %d of %s is left over", index, s.Name)
 		}
@@ -153,13 +159,19 @@ func (c *Checker) isBad(s *v1.LeaderWorkerSet, mates []*corev1.Pod, bad func(*re
 		return false
 	}
 	r := history.ByKey(revisionOf(mates[0]))
-	return r != nil && bad(&r.Content)
+	if r == nil { // what it said of the containers, its pods still say
+		lost := &revision.Content{}
+		lost.Template.WorkerTemplate.Spec = mates[0].Spec
+		return bad(lost)
+	}
+	return bad(&r.Content)
 }
 
 // recount compares the numbers of the status with the objects.
 func (c *Checker) recount(s *v1.LeaderWorkerSet, ready, updated int32, add adder) {
 	exist := int32(0)
-	for index := range replicas(s) {
+	_, surge := budget(s)
+	for index := range replicas(s) + surge {
 		if p := c.pods[types.NamespacedName{Namespace: s.Namespace, Name: topology.LeaderName(s.Name, index)}]; p != nil && owner(p) == s.UID {
 			exist++
 		}

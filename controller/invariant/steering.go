@@ -81,11 +81,12 @@ func (c *Checker) s11Requested(ch *Change) string {
 	return ""
 }
 
-// onlyWithoutStandIn says that all that begins was asked for, of groups for which no
-// surge group can stand in: these go one at a time.
-func (c *Checker) onlyWithoutStandIn(ch *Change, started []v1.RecyclingGroup) bool {
+// onlyWithoutStandIn says that the available groups which are taken were asked for,
+// and that no surge group can stand in for them: these go one at a time.
+func (c *Checker) onlyWithoutStandIn(ch *Change, started []v1.RecyclingGroup, taken []int32) bool {
 	return !slices.ContainsFunc(started, func(e v1.RecyclingGroup) bool {
-		return e.Cause == v1.RecycleUpdate || e.Cause == v1.RecycleRequested && e.Index >= partition(ch.Seen.Set) && !steering(ch.Seen.Set).Paused
+		covered := e.Index >= partition(ch.Seen.Set) && !steering(ch.Seen.Set).Paused
+		return slices.Contains(taken, e.Index) && (e.Cause == v1.RecycleUpdate || e.Cause == v1.RecycleRequested && covered)
 	})
 }
 
