@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lws-controller/controller/group"
-	"lws-controller/controller/rollout"
 )
 
 // DebugSet is what /debug/groups shows of one set.
@@ -96,5 +95,6 @@ func (m *memory) waitingFor(v *group.View) string {
 			return s.Message
 		}
 	}
-	return rollout.WaitingFor(v, m.entries()[v.Index], m.set.Status.GroupRestarts)
+	judged := m.judged()
+	return judged.WaitingFor(v, m.entries()[v.Index])
 }

@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -88,4 +90,21 @@ func (c *Controller) announceConditions(m *memory, before, after *v1.LeaderWorke
 				now.Message, after.ReadyReplicas, m.replicas())
 		}
 	}
+}
+
+// noteSpent keeps that a group has come to be left as it is, to be announced once the
+// status says so. One that a new process finds so was announced by the last, if the
+// status says so already.
+func (m *memory) noteSpent(s *rollout.Spent, found bool) {
+	if d := isTrue(&m.set.Status, v1.ConditionDegraded); !found || d == nil || d.Reason != v1.ReasonBudgetExceeded {
+		m.spent[s.Index] = spentMessage(s)
+	}
+}
+
+// announceSpent reports groups that have come to be left as they are.
+func (c *Controller) announceSpent(m *memory) {
+	for _, index := range slices.Sorted(maps.Keys(m.spent)) {
+		c.event(m, nil, corev1.EventTypeWarning, v1.ReasonBudgetExceeded, "RecreateGroup", "%s", m.spent[index])
+	}
+	clear(m.spent)
 }

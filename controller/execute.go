@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -70,6 +71,7 @@ func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan,
 	note("creating services", x.each(&pace{}, len(plan.CreateServices), func(i int) error { return x.createService(ctx, plan.CreateServices[i]) }))
 	note("creating pods", x.createPods(ctx, plan.Create))
 	note("marking leaders", x.each(&pace{}, len(plan.Mark), func(i int) error { return x.markLeader(ctx, plan.Mark[i]) }))
+	note("noting starts", x.each(&pace{}, len(plan.Start), func(i int) error { return x.noteStart(ctx, plan.Start[i]) }))
 	return errs
 }
 
@@ -287,15 +289,26 @@ func (x *execution) markLeader(ctx context.Context, mark rollout.Mark) error {
 		"metadata": map[string]any{"uid": mark.Leader.UID},
 		"status":   map[string]any{"conditions": []any{condition}},
 	})
-	patched, err := x.API.PatchPod(ctx, x.key(mark.Leader.Name), patch, "status")
+	return x.patchLeader(ctx, mark.Index, mark.Leader, "mark", patch, "status")
+}
+
+// noteStart writes how many restarts there were when the group had started.
+func (x *execution) noteStart(ctx context.Context, s rollout.Start) error {
+	patch := mustJSON(map[string]any{"metadata": map[string]any{"uid": s.Leader.UID, "resourceVersion": s.Version,
+		"annotations": map[string]string{v1.AnnotationRestartsSeen: strconv.FormatInt(s.Restarts, 10)}}})
+	return x.patchLeader(ctx, s.Index, s.Leader, "note start", patch)
+}
+
+func (x *execution) patchLeader(ctx context.Context, index int32, leader group.PodRef, what string, patch []byte, subresources ...string) error {
+	patched, err := x.API.PatchPod(ctx, x.key(leader.Name), patch, subresources...)
 	switch {
 	case err == nil:
-		x.fold(mark.Index, group.Accepted(group.ObservePod(patched, 0), "marked"))
+		x.fold(index, group.Accepted(group.ObservePod(patched, 0), what))
 		return nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil // the leader is gone or another one: there is nothing to mark
+		return nil // the leader is gone or another one: nothing is to be said of that
 	default:
-		x.rejected(mark.Index, 0, "mark", err)
-		return fmt.Errorf("pod %s: %w", mark.Leader.Name, err)
+		x.rejected(index, 0, what, err)
+		return fmt.Errorf("pod %s: %w", leader.Name, err)
 	}
 }

@@ -141,7 +141,7 @@ func TestServiceInTheWayIsWhatIsWaitedFor(t *testing.T) {
 	if !x.skip(&rollout.Creation{Index: 0, Service: "s-0"}) {
 		t.Error("a group whose Service is in the way gets pods")
 	}
-	if _, message := x.m.trouble(&v1.LeaderWorkerSetStatus{}); message != "Service s-0: service s-0 exists" {
+	if _, message := x.m.trouble(&v1.LeaderWorkerSetStatus{}, &rollout.Tally{}); message != "Service s-0: service s-0 exists" {
 		t.Errorf("the trouble is %q", message)
 	}
 }

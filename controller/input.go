@@ -53,7 +53,7 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		LeaderFirst:   k.Set.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy,
 		Current:       k.Current,
 		Update:        k.Update,
-		Templates:     map[string]rollout.Template{},
+		Templates:     Templates(k.Set, k.History),
 		Groups:        k.Groups,
 		Recycling:     k.Set.Status.Recycling,
 		Restarts:      k.Set.Status.GroupRestarts,
@@ -66,11 +66,33 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		MaxWrites:  syncWrites,
 		MaxEntries: maxEntries,
 	}
-	for _, r := range k.History.Revisions() {
-		g := GroupOf(k.Set, r, 0, 0)
-		in.Templates[r.Key] = rollout.Template{Size: g.Size(), RestartPolicy: r.Template.RestartPolicy, Subdomain: g.SubdomainPolicy()}
-	}
 	return in
+}
+
+// Templates are what the planner needs of the revisions of a set, by key.
+func Templates(set *v1.LeaderWorkerSet, history *revision.History) map[string]rollout.Template {
+	out := map[string]rollout.Template{}
+	for _, r := range history.Revisions() {
+		g := GroupOf(set, r, 0, 0)
+		out[r.Key] = rollout.Template{Size: g.Size(), RestartPolicy: restartPolicy(set, r),
+			MaxGroupRestarts: r.Template.MaxGroupRestarts, Subdomain: g.SubdomainPolicy()}
+	}
+	return out
+}
+
+// restartPolicy is that of a revision. The annotation that was the first spelling of
+// RecreateGroupAfterStart is the set's, and so holds for all revisions whose policy
+// is the default one: it makes that wait for the start, and recreates nothing under
+// other policies.
+func restartPolicy(set *v1.LeaderWorkerSet, r *revision.Revision) v1.RestartPolicyType {
+	switch policy := r.Template.RestartPolicy; {
+	case policy != "" && policy != v1.RecreateGroupOnPodRestart:
+		return policy
+	case set.Annotations[v1.AnnotationRecreateAfterStart] == "true":
+		return v1.RecreateGroupAfterStart
+	default:
+		return v1.RecreateGroupOnPodRestart
+	}
 }
 
 // GroupOf builds objects for a group at a revision.
@@ -129,6 +151,15 @@ func (m *memory) entries() map[int32]*v1.RecyclingGroup {
 		out[m.set.Status.Recycling[i].Index] = &m.set.Status.Recycling[i]
 	}
 	return out
+}
+
+// judged is what single groups are judged by.
+func (m *memory) judged() rollout.Input {
+	in := rollout.Input{Restarts: m.set.Status.GroupRestarts}
+	if m.history != nil {
+		in.Templates = Templates(m.set, m.history)
+	}
+	return in
 }
 
 func (m *memory) sizes() map[string]int32 {

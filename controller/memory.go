@@ -57,6 +57,13 @@ type memory struct {
 	// outdatedCRDUntil is set while the stored CRD drops what must be recorded
 	// before a teardown: no teardown is tried before then. Zero: all is well.
 	outdatedCRDUntil time.Time
+	// reset: the restart counts are reset for the annotation recover that is on the
+	// set, as many as wereReset.
+	reset     bool
+	wereReset int
+	// spent are groups that have come to be left as they are, with what is to be
+	// announced about them.
+	spent map[int32]string
 	// blocked are the groups that wait for a name, as of the last plan.
 	blocked []rollout.Blocked
 	// stuck are the groups with pods that should have ended, as of the last status.
@@ -108,7 +115,7 @@ func (h hold) next(reason, message string, now time.Time) hold {
 }
 
 func newMemory(key types.NamespacedName) *memory {
-	return &memory{key: key, held: map[int32]hold{}, made: map[string]*corev1.Service{}, heldServices: map[string]hold{}, warned: map[string]string{}}
+	return &memory{key: key, held: map[int32]hold{}, made: map[string]*corev1.Service{}, heldServices: map[string]hold{}, warned: map[string]string{}, spent: map[int32]string{}}
 }
 
 func (m *memory) deliver(d delivery) {
@@ -148,6 +155,9 @@ func (m *memory) observeSet(set *v1.LeaderWorkerSet) bool {
 	}
 	m.set = set
 	m.steering, m.unread = rollout.ReadSteering(set.Annotations)
+	if !m.steering.Recover {
+		m.reset, m.wereReset = false, 0
+	}
 	return true
 }
 

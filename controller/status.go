@@ -66,8 +66,8 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *rollout.Tally, stall
 	set(v1.ConditionRolloutPaused, v1.ReasonPaused, m.steering.Paused,
 		"No further group is updated while annotation "+v1.AnnotationPaused+" is there", "The rollout is not paused")
 	set(v1.ConditionStalled, v1.ReasonProgressDeadline, stalled && t.Progressing,
-		fmt.Sprintf("Nothing has moved for %s: %s", m.steering.ProgressDeadline, m.holdUp(s)), "The rollout is not stalled")
-	reason, message := m.trouble(s)
+		fmt.Sprintf("Nothing has moved for %s: %s", m.steering.ProgressDeadline, m.holdUp(s, t)), "The rollout is not stalled")
+	reason, message := m.trouble(s, t)
 	set(v1.ConditionDegraded, reason, message != "", message, "Nothing is wrong")
 	// kstatus goes by the first of Stalled and Reconciling that is True.
 	rank := func(c metav1.Condition) int {
@@ -82,8 +82,8 @@ func (m *memory) conditions(s *v1.LeaderWorkerSetStatus, t *rollout.Tally, stall
 // holdUp says which group holds the set up, and why: one that cannot be made, else the
 // first one of the update revision that is not Ready, else the first that is not. It
 // says no time, so that the same trouble keeps the same words.
-func (m *memory) holdUp(s *v1.LeaderWorkerSetStatus) string {
-	if _, message := m.trouble(s); message != "" {
+func (m *memory) holdUp(s *v1.LeaderWorkerSetStatus, t *rollout.Tally) string {
+	if _, message := m.trouble(s, t); message != "" {
 		return message
 	}
 	var first *group.View
@@ -110,13 +110,20 @@ const reasonCRDOutdated = "CRDOutdated"
 
 // trouble is what needs a person, with the reason to show. What is over keeps
 // its reason.
-func (m *memory) trouble(s *v1.LeaderWorkerSetStatus) (reason, message string) {
+func (m *memory) trouble(s *v1.LeaderWorkerSetStatus, t *rollout.Tally) (reason, message string) {
 	if !m.outdatedCRDUntil.IsZero() {
 		return reasonCRDOutdated, "The stored status lacks what was written: the LeaderWorkerSet CRD is older than this controller. " +
 			"No group is torn down until the CRD is applied again"
 	}
 	if m.unstored.tries > 0 {
 		return m.unstored.reason, unstoredMessage(m.unstored)
+	}
+	if len(t.Spent) > 0 {
+		reason, message = v1.ReasonBudgetExceeded, spentMessage(&t.Spent[0])
+		if n := len(t.Spent); n > 1 {
+			message += fmt.Sprintf(" (and %d more)", n-1)
+		}
+		return reason, message
 	}
 	for _, index := range slices.Sorted(maps.Keys(m.held)) {
 		h := m.held[index]
@@ -149,6 +156,10 @@ func (m *memory) trouble(s *v1.LeaderWorkerSetStatus) (reason, message string) {
 		}
 	}
 	return reason, message
+}
+
+func spentMessage(s *rollout.Spent) string {
+	return fmt.Sprintf("Group %d is left as it is: %s", s.Index, s)
 }
 
 func isTrue(s *v1.LeaderWorkerSetStatus, kind string) *metav1.Condition {

@@ -118,16 +118,9 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		// taken for one that repeats.
 		c.warn(m, problem.Annotation, "InvalidAnnotation", "Read/"+problem.Annotation, "%s", problem.Error())
 	}
-	var errs []error
-	if m.steering.Undo != "" {
-		err := c.undo(ctx, m, &wait)
-		if err == nil {
-			return wait, nil
-		}
-		// What keeps the set from being changed must not keep its groups from being
-		// looked after.
-		c.warn(m, "undo", "FailedUpdate", "Undo", "Cannot undo (%s: %s): %v", v1.AnnotationUndo, m.steering.Undo, err)
-		errs = append(errs, err)
+	over, errs := c.onRequest(ctx, m, &wait)
+	if over {
+		return wait, errors.Join(errs...)
 	}
 	c.receive(m, now, &wait)
 	if err := c.adopt(ctx, m, now); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -186,6 +179,8 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	m.pruneHolds(&plan, planned, now, &wait)
 	if err := c.writeStatus(ctx, m, now, &wait); err != nil {
 		errs = append(errs, fmt.Errorf("writing the status: %w", err))
+	} else {
+		c.announceSpent(m)
 	}
 	c.warnStuck(m)
 	if err := c.truncate(ctx, m, surplus); err != nil {
@@ -278,14 +273,14 @@ func (c *Controller) receive(m *memory, now time.Time, wait *Wait) {
 // lookAgain makes the views of the groups that have changed, records their moves
 // between phases, and drops groups of which nothing is left.
 func (c *Controller) lookAgain(ctx context.Context, m *memory, now time.Time) {
-	sizes, entries := m.sizes(), m.entries()
+	sizes, entries, judged := m.sizes(), m.entries(), m.judged()
 	kept := m.groups[:0]
 	for _, t := range m.groups {
 		if t.stale {
 			t.view = t.state.View(m.set.UID, sizes)
 			t.stale = false
 		}
-		c.move(ctx, m, t, entries[t.state.Index], now)
+		c.move(ctx, m, t, entries[t.state.Index], judged.SpentBy(&t.view), now)
 		if t.state.Index >= m.replicas() && t.state.Empty() {
 			continue
 		}
@@ -296,9 +291,9 @@ func (c *Controller) lookAgain(ctx context.Context, m *memory, now time.Time) {
 }
 
 // move records the phase that a group has come to, one log line for each step.
-func (c *Controller) move(ctx context.Context, m *memory, t *tracked, entry *v1.RecyclingGroup, now time.Time) {
+func (c *Controller) move(ctx context.Context, m *memory, t *tracked, entry *v1.RecyclingGroup, spent *rollout.Spent, now time.Time) {
 	index := t.state.Index
-	phase, cause := group.PhaseOf(&t.view, index < m.replicas(), entry, false), ""
+	phase, cause := group.PhaseOf(&t.view, index < m.replicas(), entry, spent != nil), ""
 	if phase == group.Recycling {
 		cause = string(entry.Cause)
 	}
@@ -308,8 +303,12 @@ func (c *Controller) move(ctx context.Context, m *memory, t *tracked, entry *v1.
 	}
 	// What is found at the start is no news.
 	verbosity := 0
-	if before, _ := t.state.Phase(); before == "" {
+	before, _ := t.state.Phase()
+	if before == "" {
 		verbosity = 2
+	}
+	if phase == group.Failed && before != phase {
+		m.noteSpent(spent, before == "")
 	}
 	moves, err := t.state.Move(phase, incarnation, cause, now)
 	c.journalMoves(m, index, moves)

@@ -54,7 +54,7 @@ func (c *Controller) undo(ctx context.Context, m *memory, wait *Wait) error {
 
 // sendUndo makes the request, without the lock that readers wait for.
 func (c *Controller) sendUndo(ctx context.Context, m *memory, target *revision.Revision) (*v1.LeaderWorkerSet, error) {
-	patch, err := undoPatch(m.set, target)
+	patch, err := annotationPatch(m.set, v1.AnnotationUndo, target)
 	if err != nil {
 		return nil, err
 	}
@@ -63,16 +63,16 @@ func (c *Controller) sendUndo(ctx context.Context, m *memory, target *revision.R
 	return c.API.PatchSet(ctx, m.key, patch)
 }
 
-// undoPatch is a JSON patch that takes the annotation off and, with a target, sets
-// the recorded parts of the spec, from the recorded bytes: also what this version of
-// the controller does not know comes back.
-func undoPatch(set *v1.LeaderWorkerSet, target *revision.Revision) ([]byte, error) {
+// annotationPatch is a JSON patch that takes an annotation off that has done its work
+// and, with a target, sets the recorded parts of the spec, from the recorded bytes: also
+// what this version of the controller does not know comes back.
+func annotationPatch(set *v1.LeaderWorkerSet, annotation string, target *revision.Revision) ([]byte, error) {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
 		Value any    `json:"value,omitempty"`
 	}
-	pointer := strings.NewReplacer("~", "~0", "/", "~1").Replace(v1.AnnotationUndo)
+	pointer := strings.NewReplacer("~", "~0", "/", "~1").Replace(annotation)
 	patch := []operation{
 		{Op: "test", Path: "/metadata/uid", Value: set.UID},
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: set.ResourceVersion},

@@ -92,7 +92,7 @@ func TestUndoPatch(t *testing.T) {
 		"only the annotation": {nil, `[{"op":"test","path":"/metadata/uid","value":"set"},{"op":"replace","path":"/metadata/resourceVersion","value":"77"},` +
 			`{"op":"remove","path":"/metadata/annotations/rollout.leaderworkerset.x-k8s.io~1undo"}]`},
 	} {
-		got, err := undoPatch(m.set, tc.target)
+		got, err := annotationPatch(m.set, v1.AnnotationUndo, tc.target)
 		if err != nil || string(got) != tc.want || !json.Valid(got) {
 			t.Errorf("%s: %v\n got %s\nwant %s", name, err, got, tc.want)
 		}

@@ -51,6 +51,10 @@ const (
 	// AnnotationIncarnation counts how often a group was built, on its pods.
 	// Pods without it were adopted and count as incarnation 0.
 	AnnotationIncarnation = ownPrefix + "incarnation"
+	// AnnotationRestartsSeen is on leader pods of groups with the restart policy
+	// RecreateGroupAfterStart, once every container of the group has started: how
+	// many restarts of containers there were until then.
+	AnnotationRestartsSeen = ownPrefix + "restarts-seen"
 	// ConditionGroupReady is a condition on leader pods. It is absent until
 	// the group has been Ready for the first time in its incarnation; from
 	// then on its status says whether all pods of the group are Ready.
@@ -144,6 +148,8 @@ const (
 	ReasonGroupsUpdating    = "GroupsUpdating"
 	// ReasonPaused: an annotation says so.
 	ReasonPaused = "PausedByAnnotation"
+	// ReasonBudgetExceeded: a group has failed more often than maxGroupRestarts allows.
+	ReasonBudgetExceeded = "ReplicaRestartBudgetExceeded"
 	// ReasonProgressDeadline: nothing has moved for as long as an annotation allows.
 	ReasonProgressDeadline = "ProgressDeadlineExceeded"
 	// ReasonPodsStuck: pods that are being deleted do not go.

@@ -129,6 +129,11 @@ type GroupRestarts struct {
 	Count int32 `json:"count"`
 	// lastAt is when the last recreation started.
 	LastAt metav1.Time `json:"lastAt"`
+	// settled is how many of the count no longer delay the next recreation, since the
+	// group has been Ready for long. Where there is no budget, the count is dropped
+	// instead.
+	// +optional
+	Settled int32 `json:"settled,omitempty"`
 	// reason of the last recreation.
 	// +optional
 	Reason string `json:"reason,omitempty"`

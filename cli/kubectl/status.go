@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "lws-controller/api/v1"
+	"lws-controller/controller"
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
 	"lws-controller/revision"
@@ -136,6 +137,7 @@ func (out *Status) addGroups(s *seen, steering *rollout.Steering, history *revis
 	for _, r := range history.Revisions() {
 		sizes[r.Key] = (&topology.Group{Template: &r.Template}).Size()
 	}
+	judged := rollout.Input{Templates: controller.Templates(s.set, history), Restarts: status.GroupRestarts}
 	states := fold(s)
 	for index := range out.Replicas {
 		if states[index] == nil {
@@ -147,7 +149,7 @@ func (out *Status) addGroups(s *seen, steering *rollout.Steering, history *revis
 	for _, index := range slices.Sorted(maps.Keys(states)) {
 		v := states[index].View(s.set.UID, sizes)
 		wanted := index < out.Replicas
-		g := Group{Index: index, Phase: group.PhaseOf(&v, wanted, entries[index], false), Incarnation: v.Incarnation,
+		g := Group{Index: index, Phase: group.PhaseOf(&v, wanted, entries[index], judged.SpentBy(&v) != nil), Incarnation: v.Incarnation,
 			Size: v.Size, Surge: !wanted, Since: since(&v, entries[index]), Nodes: nodes(states[index], s.set, v.Incarnation)}
 		if g.Phase == group.Gone {
 			continue
@@ -156,7 +158,7 @@ func (out *Status) addGroups(s *seen, steering *rollout.Steering, history *revis
 			g.Revision, g.ReadyPods = known(v.Revision), readyPods(states[index], s.set, v.Incarnation)
 		}
 		if g.Phase != group.Ready {
-			g.WaitingFor = cmp.Or(stuck(&v, s.at), rollout.WaitingFor(&v, entries[index], status.GroupRestarts), missing(&v))
+			g.WaitingFor = cmp.Or(stuck(&v, s.at), judged.WaitingFor(&v, entries[index]), missing(&v))
 		}
 		g.availableFrom, g.availableFromKnown = rollout.AvailableFrom(&v, steering.MinReady)
 		if wanted && g.Phase == group.Ready {

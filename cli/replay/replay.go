@@ -256,6 +256,9 @@ func actions(p *rollout.Plan) []action {
 	for _, m := range p.Mark {
 		out = append(out, action{m.Index, fmt.Sprintf("mark GroupReady %t", m.Ready)})
 	}
+	for _, s := range p.Start {
+		out = append(out, action{s.Index, fmt.Sprintf("note the start, %d restarts", s.Restarts)})
+	}
 	for _, b := range p.Blocked {
 		out = append(out, action{b.Index, fmt.Sprintf("wait: %s %s %s", b.Kind, b.Name, b.Why)})
 	}

@@ -40,10 +40,17 @@ type Pod struct {
 	Disrupted bool `json:"disrupted,omitempty"`
 	// ReadyChanged is when Ready last changed.
 	ReadyChanged time.Time `json:"readyChanged,omitzero"`
-	// Restarts is the highest restart count of a container, init container or
-	// sidecar, Restarted its name. Ephemeral containers never count.
-	Restarts  int32  `json:"restarts,omitempty"`
-	Restarted string `json:"restarted,omitempty"`
+	// Restarts is the sum of the restart counts of containers, init containers and
+	// sidecars. Ephemeral containers never count.
+	Restarts int64 `json:"restarts,omitempty"`
+	// Died is the container that ended first, as far as the statuses tell: one that
+	// was restarted, or one of a pod that has failed. Nil: none.
+	Died *Death `json:"died,omitempty"`
+	// Why is what the kubelet, or who ended the pod, says of one that has failed:
+	// Evicted, ...
+	Why string `json:"why,omitempty"`
+	// Started: every regular container has run.
+	Started bool `json:"started,omitempty"`
 	// Stuck is why a container waits that will not start by itself soon.
 	Stuck string `json:"stuck,omitempty"`
 	// Unscheduled is why the scheduler finds no node, in its words.
@@ -53,6 +60,9 @@ type Pod struct {
 	// GroupReady is the condition that leaders carry once their group has been
 	// Ready; nil before.
 	GroupReady *GroupReady `json:"groupReady,omitempty"`
+	// RestartsSeen is, on leaders, how many restarts the group had when all its
+	// containers had started; nil: not known to have started.
+	RestartsSeen *int64 `json:"restartsSeen,omitempty"`
 
 	// Created is when the pod was created, Deleted when its deletion was asked
 	// for, Deadline when it should then have ended.
@@ -104,13 +114,14 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 	}
 	size, _ := strconv.ParseInt(p.Annotations[v1.AnnotationSize], 10, 32)
 	out.Size = int32(size)
+	if n, err := strconv.ParseInt(p.Annotations[v1.AnnotationRestartsSeen], 10, 64); err == nil && n >= 0 {
+		out.RestartsSeen = &n
+	}
 	out.readConditions(p)
+	out.readDeaths(p)
 	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range statuses {
 			c := &statuses[i]
-			if c.RestartCount > out.Restarts {
-				out.Restarts, out.Restarted = c.RestartCount, c.Name
-			}
 			if w := c.State.Waiting; w != nil && slices.Contains(stuckReasons, w.Reason) {
 				out.Stuck = w.Reason
 			}
@@ -159,11 +170,15 @@ func containerTrouble(c *corev1.ContainerStatus) string {
 	if last := c.LastTerminationState.Terminated; last != nil {
 		trouble = fmt.Sprintf("%s (last exit code %d, %s)", trouble, last.ExitCode, cmp.Or(last.Reason, "no reason given"))
 	}
-	trouble = fmt.Sprintf("container %s: %s", c.Name, trouble)
-	if len(trouble) > maxTrouble {
-		trouble = strings.ToValidUTF8(trouble[:maxTrouble-3], "") + "..."
+	return bounded(fmt.Sprintf("container %s: %s", c.Name, trouble))
+}
+
+// bounded cuts a message off that is too long to be kept.
+func bounded(message string) string {
+	if len(message) > maxTrouble {
+		message = strings.ToValidUTF8(message[:maxTrouble-3], "") + "..."
 	}
-	return trouble
+	return message
 }
 
 // readConditions sets readiness, disruption and GroupReady. A leader that lists

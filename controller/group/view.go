@@ -56,6 +56,10 @@ type View struct {
 	Whole bool
 	// AllReady: Whole, and every pod Ready.
 	AllReady bool
+	// AllStarted: every regular container of all pods of this incarnation that exist
+	// has run. Restarts is the sum of theirs.
+	AllStarted bool
+	Restarts   int64
 	// NotReadySince is when the first of the pods that are not Ready turned so;
 	// zero when it cannot be told.
 	NotReadySince time.Time
@@ -68,8 +72,8 @@ type View struct {
 	// LastMove is when a pod of the set was last created, asked to go, or became
 	// Ready.
 	LastMove time.Time
-	// Failure is the first failure seen, whatever the restart policy, OtherFailures
-	// those of other kinds.
+	// Failure is the first failure, whatever the restart policy, OtherFailures those
+	// of other kinds.
 	Failure       *Failure
 	OtherFailures []*Failure `json:",omitempty"`
 
@@ -140,7 +144,7 @@ const maxMissing = 1000
 // count goes through the pods of the set, which are in the order of their
 // indices, and through the indices that should exist.
 func (v *View) count(pods []*Pod) {
-	v.Whole, v.AllReady = true, true
+	v.Whole, v.AllReady, v.AllStarted = true, true, true
 	next, timed, worst := int32(0), true, 0
 	notReady := func(since time.Time) {
 		v.AllReady = false
@@ -175,6 +179,10 @@ func (v *View) count(pods []*Pod) {
 			v.Stray = append(v.Stray, p.ref())
 		case p.Worker == 0:
 			v.Leader = p
+		}
+		if current {
+			v.AllStarted = v.AllStarted && p.Started
+			v.Restarts += p.Restarts
 		}
 		if current && p.finished() && !p.Terminating {
 			v.Finished = append(v.Finished, p.ref())

@@ -18,6 +18,17 @@ type facts struct {
 	// failures are the incarnations in which something failed; true where that
 	// counts: a pod ended or restarted, and was not condemned by a disruption.
 	failures map[int64]bool
+	// free are those in which something happened that does not count, hard those in
+	// which more did than that containers restarted.
+	free, hard map[int64]bool
+	// mixed are those in which pods got the label of another revision, or came from
+	// elsewhere.
+	mixed map[int64]bool
+	// started are the incarnations of which every regular container of every pod has
+	// run, with the sum of restarts then; leaderless those whose leader was gone while
+	// others were not.
+	started    map[int64]int64
+	leaderless map[int64]bool
 	// recreated are the incarnations that were torn down because of a failure.
 	recreated map[int64]bool
 	// made are the incarnations of which the controller created a pod.
@@ -37,7 +48,8 @@ type facts struct {
 
 func newFacts() *facts {
 	return &facts{leaders: map[int64]bool{}, readyLeaders: map[int64]bool{}, ready: map[int64]bool{},
-		failures: map[int64]bool{}, recreated: map[int64]bool{}, made: map[int64]bool{}, recycledAt: map[int64]time.Time{}, requested: map[time.Time]int64{}}
+		failures: map[int64]bool{},
+		free:     map[int64]bool{}, mixed: map[int64]bool{}, hard: map[int64]bool{}, started: map[int64]int64{}, leaderless: map[int64]bool{}, recreated: map[int64]bool{}, made: map[int64]bool{}, recycledAt: map[int64]time.Time{}, requested: map[time.Time]int64{}}
 }
 
 // group returns the facts of a group of the set with this UID.
@@ -75,14 +87,14 @@ func (c *Checker) learn(ch *Change) {
 	}
 	if ch.Before != nil && owner(ch.Before) == "" {
 		// Adopted: what became of its mates while nobody looked is not known.
-		if _, known := f.failures[n]; !known {
-			f.failures[n] = false
-		}
+		f.fails(n, false)
+		f.mixed[n] = true
 	}
 	mates := slices.DeleteFunc(ofGroup(c.podsNow(), at.uid, at.group), func(p *corev1.Pod) bool { return incarnation(p) != n })
 	if whollyReady(mates) {
 		f.ready[n] = true
 	}
+	f.learnStart(mates, n)
 	f.learnFailure(ch, pod, n)
 }
 
@@ -112,24 +124,47 @@ func (c *Checker) lives(ch *Change, set types.UID, index int32) []*facts {
 	return []*facts{f}
 }
 
+// learnStart notes that a group has started, or has lost its leader.
+func (f *facts) learnStart(mates []*corev1.Pod, n int64) {
+	if sum, started := restartSum(mates); started && len(mates) > 0 && len(mates) == size(mates) {
+		if before, known := f.started[n]; !known || sum < before {
+			f.started[n] = sum
+		}
+	}
+	if len(mates) > 0 && f.leaders[n] && !slices.ContainsFunc(mates, isLeader) {
+		f.leaderless[n] = true
+	}
+}
+
+// fails notes a failure that is more than a restart.
+func (f *facts) fails(n int64, counts bool) {
+	f.failures[n] = f.failures[n] || counts
+	f.free[n] = f.free[n] || !counts
+	f.hard[n] = true
+}
+
 // learnFailure notes failures: what ended, restarted, or was deleted by others.
 func (f *facts) learnFailure(ch *Change, pod *corev1.Pod, n int64) {
-	failed := func(counts bool) { f.failures[n] = f.failures[n] || counts && !disrupted(pod) }
-	if (ended(pod) || restarts(pod) > 0) && !endsAsTold(ch) {
-		failed(true)
+	switch told := endsAsTold(ch); {
+	case ended(pod) && !told:
+		f.fails(n, !disrupted(pod))
+	case restarts(pod) > 0 && !told:
+		f.failures[n] = f.failures[n] || !disrupted(pod)
+		f.free[n] = f.free[n] || disrupted(pod)
 	}
 	condemned := ch.Before != nil && !terminating(ch.Before) && (ch.After == nil || terminating(ch.After))
 	if condemned && ch.By != Controller {
-		failed(false)
+		f.fails(n, false)
 	}
 	changed := func(label string) bool {
 		return ch.Before != nil && ch.After != nil && ch.Before.GetLabels()[label] != ch.After.GetLabels()[label]
 	}
 	if changed(v1.LabelName) {
-		failed(false) // it is no longer seen: the same as gone
+		f.fails(n, false) // it is no longer seen: the same as gone
 	}
 	if changed(v1.LabelRevision) {
-		failed(false) // no group is of two revisions
+		f.fails(n, false) // no group is of two revisions
+		f.mixed[n] = true
 	}
 }
 
@@ -151,8 +186,7 @@ func (c *Checker) learnReleased(ch *Change) {
 		return
 	}
 	if at, ok := placeOf(before); ok {
-		f := c.group(at.uid, at.group)
-		f.failures[incarnation(before)] = f.failures[incarnation(before)] || false
+		c.group(at.uid, at.group).fails(incarnation(before), false)
 	}
 }
 
@@ -170,6 +204,29 @@ func disrupted(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
 	})
+}
+
+// restartSum is how often the containers of some pods were restarted, ephemeral ones
+// aside, and whether every regular one has run.
+func restartSum(pods []*corev1.Pod) (sum int64, started bool) {
+	started = true
+	for _, p := range pods {
+		for i := range p.Status.InitContainerStatuses {
+			sum += int64(p.Status.InitContainerStatuses[i].RestartCount)
+		}
+		started = started && len(p.Status.ContainerStatuses) > 0
+		for i := range p.Status.ContainerStatuses {
+			c := &p.Status.ContainerStatuses[i]
+			sum += int64(c.RestartCount)
+			started = started && (c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil || c.RestartCount > 0)
+		}
+	}
+	return sum, started
+}
+
+func isLeader(p *corev1.Pod) bool {
+	at, ok := placeOf(p)
+	return ok && at.worker == 0
 }
 
 func restarts(p *corev1.Pod) int32 {

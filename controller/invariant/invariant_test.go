@@ -91,6 +91,25 @@ func failedPod(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
 
 func unlabelled(p *corev1.Pod) { delete(p.Labels, v1.LabelName) }
 
+func disruptedPod(p *corev1.Pod) {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
+}
+
+// marked is a leader whose group has long been Ready.
+func marked(p *corev1.Pod) {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: v1.ConditionGroupReady, Status: corev1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))})
+}
+
+// restarted runs, and its container was restarted so often.
+func restarted(times int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: times,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	}
+}
+
 func going(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now} }
 
 func (s *story) create(p *corev1.Pod) { s.change(&Change{By: Controller, Verb: Create, After: p}) }
@@ -119,6 +138,25 @@ func (s *story) partition(value string) {
 	before := s.set.DeepCopy()
 	s.set.Annotations = map[string]string{v1.AnnotationPartition: value}
 	s.change(&Change{By: User, Verb: Update, Before: before, After: s.set.DeepCopy()})
+}
+
+// policy changes the restart policy and the restart budget in a revision.
+func (s *story) policy(key string, policy v1.RestartPolicyType, budget *int32) {
+	before := s.set.DeepCopy()
+	s.set.Spec.StartupPolicy = v1.LeaderCreatedStartupPolicy
+	s.set.Spec.LeaderWorkerTemplate.RestartPolicy, s.set.Spec.LeaderWorkerTemplate.MaxGroupRestarts = policy, budget
+	s.change(&Change{By: User, Verb: Update, Before: before, After: s.set.DeepCopy()})
+	s.revision(key, 1, "one")
+}
+
+// recreate puts a teardown of group 0 because of a failure on record, with a count.
+func (s *story) recreate(count int32) {
+	s.status(func(st *v1.LeaderWorkerSetStatus) {
+		st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleFailure, "r")}
+		if count > 0 {
+			st.GroupRestarts = []v1.GroupRestarts{{Index: 0, Revision: "r", Count: count}}
+		}
+	})
 }
 
 // teardown puts one of group 0 on record.
@@ -230,9 +268,7 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 			s.revision("q", 2, "two")
 			s.create(s.pod("a-0", 1, "r"))
 			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod))
-			s.status(func(st *v1.LeaderWorkerSetStatus) {
-				st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleFailure, "r")}
-			})
+			s.recreate(1)
 			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: s.pod("a-0", 1, "r", failedPod)})
 			s.create(s.pod("a-0", 2, "q"))
 		}},
@@ -267,10 +303,8 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 		{"recreated twice for one failure", "S11", func(s *story) {
 			s.create(s.pod("a-0", 1, "r"))
 			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod))
-			for range 2 {
-				s.status(func(st *v1.LeaderWorkerSetStatus) {
-					st.Recycling = []v1.RecyclingGroup{recycling(0, 1, v1.RecycleFailure, "r")}
-				})
+			for i := range int32(2) {
+				s.recreate(i + 1)
 				s.status(func(st *v1.LeaderWorkerSetStatus) { st.Recycling = nil })
 			}
 		}},
@@ -289,6 +323,59 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 				st.GroupRestarts = []v1.GroupRestarts{{Index: 0, Revision: "r", Count: 1}}
 			})
 			s.status(func(st *v1.LeaderWorkerSetStatus) { st.GroupRestarts = nil })
+		}},
+		{"restarts forgotten with their budget", "S12", func(s *story) {
+			s.policy("r", v1.RecreateGroupOnPodRestart, new(int32(2)))
+			s.create(s.pod("a-0", 1, "r", marked))
+			s.kubelet(s.pod("a-0", 1, "r", marked), s.pod("a-0", 1, "r", failedPod, marked))
+			s.recreate(1)
+			s.status(func(st *v1.LeaderWorkerSetStatus) { st.GroupRestarts = nil })
+		}},
+		{"recreated more often than allowed", "S12", func(s *story) {
+			s.policy("r", v1.RecreateGroupOnPodRestart, new(int32(0)))
+			s.create(s.pod("a-0", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod))
+			s.recreate(1)
+		}},
+		{"a failure that is not counted", "S12", func(s *story) {
+			s.create(s.pod("a-0", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod))
+			s.recreate(0)
+		}},
+		{"a disruption that is counted", "S12", func(s *story) {
+			s.create(s.pod("a-0", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod, disruptedPod))
+			s.recreate(1)
+		}},
+		{"recreated under None", "S11", func(s *story) {
+			s.policy("r", v1.NoneRestartPolicy, nil)
+			s.create(s.pod("a-0", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod))
+			s.recreate(1)
+		}},
+		{"recreated before the start", "S11", func(s *story) {
+			s.policy("r", v1.RecreateGroupAfterStart, nil)
+			s.create(s.pod("a-0", 1, "r"))
+			s.create(s.pod("a-0-1", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", failedPod))
+			s.recreate(1)
+		}},
+		{"recreated for a restart before the start", "S11", func(s *story) {
+			s.policy("r", v1.RecreateGroupAfterStart, nil)
+			s.create(s.pod("a-0", 1, "r"))
+			s.create(s.pod("a-0-1", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", restarted(2)))
+			s.kubelet(s.pod("a-0-1", 1, "r"), s.pod("a-0-1", 1, "r", restarted(0)))
+			s.recreate(1)
+		}},
+		{"recreated for a restart after the start", "", func(s *story) {
+			s.policy("r", v1.RecreateGroupAfterStart, nil)
+			s.create(s.pod("a-0", 1, "r"))
+			s.create(s.pod("a-0-1", 1, "r"))
+			s.kubelet(s.pod("a-0", 1, "r"), s.pod("a-0", 1, "r", restarted(2)))
+			s.kubelet(s.pod("a-0-1", 1, "r"), s.pod("a-0-1", 1, "r", restarted(0)))
+			s.kubelet(s.pod("a-0-1", 1, "r", restarted(0)), s.pod("a-0-1", 1, "r", restarted(1)))
+			s.recreate(1)
 		}},
 		{"second revision of the same meaning", "S13", func(s *story) { s.revision("q", 2, "one") }},
 		{"data of a revision changed", "S14", func(s *story) {

@@ -42,6 +42,9 @@ func S11(c *Checker, ch *Change) string {
 		if f.recreated[e.Incarnation] {
 			return fmt.Sprintf("group %d is recreated a second time for incarnation %d", e.Index, e.Incarnation)
 		}
+		if message := c.s11Policy(ch, after, e); message != "" {
+			return message
+		}
 		f.recreated[e.Incarnation] = true
 	}
 	return ""
@@ -83,16 +86,19 @@ const forgetAfter = 10 * time.Minute
 
 // S12: a restart count goes up by one with each recreation because of a failure
 // that counts, and with nothing else; it goes away only when the group has been
-// Ready for 10 minutes, is not wanted any more, or has another revision. The next
-// recreation waits for its backoff.
+// Ready for 10 minutes and has no budget, is not wanted any more, has another revision,
+// or somebody has asked for that. The next recreation waits for its backoff, and none
+// is beyond the budget.
 func S12(c *Checker, ch *Change) string {
 	before, after, started := startedEntries(ch)
 	if after == nil {
 		return ""
 	}
-	old := map[int32]v1.GroupRestarts{}
-	for _, r := range before.Status.GroupRestarts {
-		old[r.Index] = r
+	old, now := byGroup(before), byGroup(after)
+	for _, e := range started {
+		if message := c.s12Recreation(after, e, old[e.Index], now[e.Index]); message != "" {
+			return message
+		}
 	}
 	for _, r := range after.Status.GroupRestarts {
 		was, known := old[r.Index]
@@ -113,9 +119,12 @@ func S12(c *Checker, ch *Change) string {
 		case !c.group(after.UID, r.Index).failures[started[i].Incarnation]:
 			return fmt.Sprintf("restart count of group %d goes up although nothing failed that counts", r.Index)
 		}
-		if due := was.LastAt.Add(restartDelay(was.Count)); was.Count > 0 && ch.At.Before(due) {
+		if due := was.LastAt.Add(restartDelay(was.Count - was.Settled)); was.Count > was.Settled && ch.At.Before(due) {
 			return fmt.Sprintf("group %d is recreated %s before its backoff is over", r.Index, due.Sub(ch.At))
 		}
+	}
+	if steering(before).Recover && len(after.Status.GroupRestarts) == 0 {
+		return "" // it was asked for
 	}
 	for index, r := range old {
 		if why := c.mustRemember(ch, after, index, r); why != "" {
@@ -123,6 +132,27 @@ func S12(c *Checker, ch *Change) string {
 		}
 	}
 	return ""
+}
+
+func byGroup(s *v1.LeaderWorkerSet) map[int32]v1.GroupRestarts {
+	out := map[int32]v1.GroupRestarts{}
+	for _, r := range s.Status.GroupRestarts {
+		out[r.Index] = r
+	}
+	return out
+}
+
+// s12Recreation looks at one teardown that begins because of a failure.
+func (c *Checker) s12Recreation(after *v1.LeaderWorkerSet, e v1.RecyclingGroup, was, is v1.GroupRestarts) string {
+	at := place{set: types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, uid: after.UID}
+	if e.Cause != v1.RecycleFailure || c.Several || c.revision(at, c.group(after.UID, e.Index).revision) == nil {
+		return ""
+	}
+	if was.Revision != is.Revision {
+		was.Count = 0
+	}
+	c.count("S12")
+	return c.s12Budget(after, e, was.Count, is.Count)
 }
 
 // mustRemember says why a restart count should not have been dropped.
@@ -142,7 +172,8 @@ func (c *Checker) mustRemember(ch *Change, after *v1.LeaderWorkerSet, index int3
 			return ""
 		}
 		if p.Name == topology.LeaderName(after.Name, index) {
-			if g := groupReady(p); g != nil && g.Status == corev1.ConditionTrue && ch.At.Sub(g.LastTransitionTime.Time) >= forgetAfter {
+			_, budget := c.policyOf(after, r.Revision)
+			if g := groupReady(p); g != nil && g.Status == corev1.ConditionTrue && ch.At.Sub(g.LastTransitionTime.Time) >= forgetAfter && budget == nil {
 				return ""
 			}
 		}

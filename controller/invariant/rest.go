@@ -80,9 +80,18 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 	waits := c.waits(s, update, groups)
 	first, paused := partition(s), steering(s).Paused
 	ready, updated, stuckGroups := int32(0), int32(0), false
+	spent := int32(0)
+	for index := range replicas(s) {
+		if c.spent(s, index, groups[index]) {
+			spent++
+		}
+	}
+	held := len(waits) > 0 || spent > 0 // some of the budget is taken for good
 	for index := range replicas(s) {
 		mates := groups[index]
-		if whollyReady(mates) {
+		if c.spent(s, index, mates) {
+			// It stays as it is.
+		} else if whollyReady(mates) {
 			ready++
 			c.nothingOverlooked(s, index, mates, add)
 		} else if waits[index] != "" {
@@ -99,7 +108,7 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 			if len(mates) == size(mates) {
 				updated++
 			}
-		} else if index >= first && !stuck && !paused && len(waits) == 0 {
+		} else if index >= first && !stuck && !paused && !held {
 			add("L1", "group %d of %s has revision %s, not %s", index, s.Name, revisionOf(mates[0]), update.Key)
 		}
 	}
@@ -111,11 +120,13 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 				updated++
 			}
 		}
-		if index >= replicas(s)+surge || index >= replicas(s) && !stuck && !paused && len(waits) == 0 {
+		if index >= replicas(s)+surge || index >= replicas(s) && !stuck && !paused && !held {
 			add("L1", "group %d of %s is left over", index, s.Name)
 		}
 	}
-	if len(waits) > 0 && !stuck && !stuckGroups {
+	if spent > 0 {
+		c.restingSpent(s, spent, add)
+	} else if len(waits) > 0 && !stuck && !stuckGroups {
 		c.restingBlocked(s, waits, add)
 	} else if !stuck && !stuckGroups {
 		c.recount(s, ready, updated, add)
@@ -124,14 +135,14 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 		}
 	}
 	blocked := len(waits) > 0
-	if stuck || paused {
+	if stuck || paused || spent > 0 {
 		// Groups that would be surge are not made, but wanted.
 		for index := range surge {
 			waits[replicas(s)+index] = "is withheld"
 		}
 	}
 	c.restingServices(s, groups, waits, add)
-	if !stuck && !stuckGroups {
+	if !stuck && !stuckGroups && spent == 0 {
 		c.restingSteering(s, groups, blocked, add)
 	}
 }
@@ -139,9 +150,7 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 // nothingOverlooked checks that no failure was left as it is: where one pod that
 // restarts means all, no group at rest has one that did (S11).
 func (c *Checker) nothingOverlooked(s *v1.LeaderWorkerSet, index int32, mates []*corev1.Pod, add adder) {
-	history, _ := revision.NewHistory(c.ownedRevisions(s))
-	r := history.ByKey(revisionOf(mates[0]))
-	if r == nil || r.Template.RestartPolicy != v1.RecreateGroupOnPodRestart {
+	if policy, _ := c.policyOf(s, revisionOf(mates[0])); policy != v1.RecreateGroupOnPodRestart {
 		return
 	}
 	c.count("S11")

@@ -125,6 +125,9 @@ func (c *Checker) restingSteering(s *v1.LeaderWorkerSet, groups map[int32][]*cor
 	if want.Undo != "" {
 		add("L1", "annotation %s is still there", v1.AnnotationUndo)
 	}
+	if want.Recover {
+		add("L1", "annotation %s is still there", v1.AnnotationRecover)
+	}
 	for index := range replicas(s) {
 		if blocked || !want.Recycle.Names(index) {
 			continue

@@ -21,6 +21,8 @@ type Tally struct {
 	// Established is the most wanted groups that ever served at one time, those that
 	// do now included: that were available, or Ready and waiting for their turn.
 	Established int32
+	// Spent are the groups that are left as they are.
+	Spent []Spent
 	// Current is the revision that all wanted groups had when they last were Ready
 	// at one.
 	Current string
@@ -37,13 +39,17 @@ func Count(in Input) Tally {
 	for i := range in.Groups {
 		v := &in.Groups[i]
 		wanted := v.Index < t.Desired
-		phase := group.PhaseOf(v, wanted, entries[v.Index], false)
+		spent := in.SpentBy(v)
+		phase := group.PhaseOf(v, wanted, entries[v.Index], spent != nil)
 		if phase == group.Gone {
 			continue
 		}
 		t.Phases[phase]++
 		if v.Leader != nil {
 			t.Exist++
+		}
+		if phase == group.Failed {
+			t.Spent = append(t.Spent, *spent)
 		}
 		if phase == group.Ready {
 			t.Ready++

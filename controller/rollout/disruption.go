@@ -52,12 +52,12 @@ func (p *planner) disrupt() {
 	pods, standing := int32(0), int32(0)
 	for i := range p.Groups {
 		v := &p.Groups[i]
-		if !v.HasPods || p.entries[v.Index] != nil || !p.wanted(v.Index) || !ready(v) && !p.podwise(v) {
+		if !v.HasPods || p.entries[v.Index] != nil || !p.wanted(v.Index) || !p.ready(v) && !p.podwise(v) {
 			continue
 		}
 		b.Groups = append(b.Groups, v.Index)
 		pods += v.Size
-		if ready(v) && v.Index < p.Replicas {
+		if p.ready(v) && v.Index < p.Replicas {
 			standing++
 		}
 	}

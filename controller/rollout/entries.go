@@ -108,7 +108,7 @@ func (p *planner) withdrawn(entry *v1.RecyclingGroup, v *group.View) bool {
 const restartsForgottenAfter = 10 * time.Minute
 
 // settleRestarts keeps the restart counts that still mean something: of groups
-// that are wanted and have not been Ready for long. Which surge groups are wanted
+// that are wanted and have not been Ready for long, or that have a budget. Which surge groups are wanted
 // is not known yet: those of which there is something may be.
 func (p *planner) settleRestarts() {
 	p.restarts = make(map[int32]*v1.GroupRestarts, len(p.Input.Restarts))
@@ -134,9 +134,12 @@ func (p *planner) settleRestarts() {
 			continue
 		}
 		if v.AllReady && v.EverReady() && v.Leader.GroupReady.True {
-			if forget := v.Leader.GroupReady.Since.Add(restartsForgottenAfter); p.Now.Before(forget) {
+			switch forget := v.Leader.GroupReady.Since.Add(restartsForgottenAfter); {
+			case p.Now.Before(forget):
 				p.wake(forget)
-			} else {
+			case p.Templates[v.Revision].MaxGroupRestarts != nil:
+				r.Settled = r.Count // the budget is for good
+			default:
 				delete(p.restarts, v.Index)
 			}
 		}

@@ -1,6 +1,11 @@
 package rollout
 
-import "time"
+import (
+	"time"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+)
 
 const (
 	// unreadyAfter is how long a group must have been not Ready until its leader
@@ -18,6 +23,7 @@ func (p *planner) mark() {
 		if v.Leader == nil || v.Leader.Terminating || p.entries[v.Index] != nil {
 			continue
 		}
+		p.start(v)
 		known := v.Leader.GroupReady
 		if known == nil {
 			if v.AllReady {
@@ -37,6 +43,19 @@ func (p *planner) mark() {
 			continue
 		}
 		p.Mark = append(p.Mark, Mark{Index: v.Index, Leader: leaderRef(v), Ready: v.AllReady})
+	}
+}
+
+// start has the leader say that its group has started, and how often containers had
+// restarted until then: restarts from then on are failures. It says so once, and again
+// only where a pod that had restarted is another one now, since its restarts would hide
+// as many to come.
+func (p *planner) start(v *group.View) {
+	if p.restartPolicy(v) != v1.RecreateGroupAfterStart || !v.Whole || !v.AllStarted {
+		return
+	}
+	if seen := v.Leader.RestartsSeen; seen == nil || v.Restarts < *seen {
+		p.Start = append(p.Start, Start{Index: v.Index, Leader: leaderRef(v), Version: v.Leader.Version, Restarts: v.Restarts})
 	}
 }
 

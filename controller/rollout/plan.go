@@ -12,7 +12,10 @@ import (
 type Template struct {
 	Size          int32
 	RestartPolicy v1.RestartPolicyType
-	Subdomain     v1.SubdomainPolicy
+	// MaxGroupRestarts is how often a group is recreated at most because of failures
+	// that count; nil: as often as it takes.
+	MaxGroupRestarts *int32
+	Subdomain        v1.SubdomainPolicy
 }
 
 // Input is all that a plan depends on.
@@ -107,6 +110,8 @@ type Plan struct {
 	Create []Creation
 	// Mark are leaders whose GroupReady condition is to be written.
 	Mark []Mark
+	// Start are leaders that are to say that their group has started.
+	Start []Start
 
 	// Blocked are groups whose pods wait for a name that something else holds.
 	Blocked []Blocked
@@ -157,6 +162,16 @@ type Mark struct {
 	Index  int32
 	Leader group.PodRef
 	Ready  bool
+}
+
+// Start is the number of restarts to be written on a leader when every container of
+// its group has started.
+type Start struct {
+	Index  int32
+	Leader group.PodRef
+	// Version of the leader: what stands on a newer one is newer.
+	Version  string
+	Restarts int64
 }
 
 // Blocked is a group that waits until an object that is not the set's gives a

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,8 +20,8 @@ func (p *planner) recycle() {
 		}
 		if !p.wanted(v.Index) || v.Index >= p.Replicas && v.Revision != p.Update {
 			p.begin(v, v1.RecycleScaleDown, v.Revision, nil)
-		} else if f := v.FailureUnder(p.restartPolicy(v)); f != nil {
-			p.fail(v, f)
+		} else if failures := v.FailuresUnder(p.restartPolicy(v)); len(failures) > 0 {
+			p.fail(v, failures)
 		} else if p.lost(v) {
 			p.begin(v, v1.RecycleFailure, v.Revision, &group.Failure{Reason: group.FailureRevisionLost,
 				Message: "pods are missing, and the object of their revision " + v.Revision + " is gone"})
@@ -40,14 +41,24 @@ func (p *planner) restartPolicy(v *group.View) v1.RestartPolicyType {
 	return p.Templates[v.Revision].RestartPolicy
 }
 
-// fail recreates a failed group, now or when its backoff is over. Until then its
-// pods stay as they are: their logs are what people need.
-func (p *planner) fail(v *group.View, f *group.Failure) {
-	r := p.restarts[v.Index]
-	if f.Counts && r != nil && r.Revision == v.Revision {
-		if due := r.LastAt.Add(RestartDelay(r.Count)); p.Now.Before(due) {
-			p.wake(due)
-			return
+// fail recreates a failed group, now or when its backoff is over, or leaves it alone
+// when its budget is spent. Until then its pods stay as they are: their logs are what
+// people need. What does not count waits for neither, and is what the group is then
+// recreated for.
+func (p *planner) fail(v *group.View, failures []*group.Failure) {
+	f, r := failures[0], p.countOf(v)
+	if f.Counts {
+		due := r.LastAt.Add(delayOf(&r))
+		waits := r.Count > 0 && p.Now.Before(due)
+		if waits || p.Templates[v.Revision].spent(r.Count) {
+			i := slices.IndexFunc(failures, func(f *group.Failure) bool { return !f.Counts })
+			if i < 0 {
+				if waits {
+					p.wake(due)
+				}
+				return
+			}
+			f = failures[i]
 		}
 	}
 	if revision := p.rebuildAt(v); revision != v.Revision {
@@ -62,18 +73,22 @@ func (p *planner) fail(v *group.View, f *group.Failure) {
 	if !p.begin(v, v1.RecycleFailure, v.Revision, f) {
 		return
 	}
-	if v.Revision == p.Update && ready(v) {
+	if v.Revision == p.Update && p.ready(v) {
 		p.at.room-- // was not on its way until now
 	}
-	if !f.Counts {
-		return
+	if f.Counts {
+		r.Count++
+		r.LastAt, r.Reason = metav1.NewTime(p.Now), f.Reason
+		p.restarts[v.Index] = &r
 	}
-	next := &v1.GroupRestarts{Index: v.Index, Revision: v.Revision, LastAt: metav1.NewTime(p.Now), Reason: f.Reason}
-	if r != nil && r.Revision == v.Revision {
-		next.Count = r.Count
+}
+
+// countOf is the restart count of the group at its revision.
+func (p *planner) countOf(v *group.View) v1.GroupRestarts {
+	if r := p.restarts[v.Index]; r != nil && r.Revision == v.Revision {
+		return *r
 	}
-	next.Count++
-	p.restarts[v.Index] = next
+	return v1.GroupRestarts{Index: v.Index, Revision: v.Revision}
 }
 
 const (
@@ -94,6 +109,10 @@ func RestartDelay(count int32) time.Duration {
 	}
 	return min(delay, maxRestartDelay)
 }
+
+// delayOf is the delay before the next recreation. Those that a long time of being
+// Ready has settled delay it no more.
+func delayOf(r *v1.GroupRestarts) time.Duration { return RestartDelay(r.Count - r.Settled) }
 
 // begin starts a teardown. The entry is written before the first pod is deleted.
 func (p *planner) begin(v *group.View, cause v1.RecycleCause, revision string, failure *group.Failure) bool {
@@ -128,7 +147,7 @@ func (p *planner) deletePods() {
 			continue
 		}
 		p.deleteAll(v, v.Stray, "Stray")
-		if policy := p.restartPolicy(v); policy == v1.NoneRestartPolicy || policy == v1.DefaultRestartPolicy {
+		if v.ReplacesSingly(p.restartPolicy(v)) {
 			p.deleteAll(v, v.Finished, "Finished")
 		}
 	}

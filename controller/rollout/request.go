@@ -40,7 +40,7 @@ func (p *planner) recreate() {
 		v := &p.Groups[i]
 		switch {
 		case p.entries[v.Index] != nil || v.Index >= p.Replicas || !p.asked(v):
-		case ready(v):
+		case p.ready(v):
 			serving = append(serving, v)
 		case room > 0 || p.broken(v):
 			p.begin(v, v1.RecycleRequested, v.Revision, nil)
@@ -63,7 +63,7 @@ func (p *planner) requestRoom() int32 {
 		v := &p.Groups[i]
 		entry := p.entries[v.Index]
 		made := v.Leader != nil && v.Leader.RecycledAt.Equal(p.Recycle.At)
-		if entry != nil && entry.Cause == v1.RecycleRequested || entry == nil && made && !ready(v) {
+		if entry != nil && entry.Cause == v1.RecycleRequested || entry == nil && made && !p.ready(v) {
 			room--
 		}
 	}

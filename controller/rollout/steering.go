@@ -35,6 +35,8 @@ type Steering struct {
 	// DisruptionBudget is how many groups evictions may take down at a time; 0: no
 	// budget is kept.
 	DisruptionBudget int32
+	// Recover: the restart counts of all groups are to be reset.
+	Recover bool
 	// HistoryLimit is how many revisions are kept besides those in use.
 	HistoryLimit int
 	// ForceDeleteAfter is how long after its deadline a pod is deleted by force whose
@@ -141,6 +143,10 @@ var steers = map[string]struct {
 		n, ok := readNumber(value)
 		s.DisruptionBudget = n
 		return ok && n >= 1
+	}},
+	v1.AnnotationRecover: {`"true"`, func(s *Steering, value string) bool {
+		s.Recover = value == "true"
+		return s.Recover
 	}},
 	v1.AnnotationHistoryLimit: {"a number of revisions, like 10", func(s *Steering, value string) bool {
 		n, ok := readNumber(value)

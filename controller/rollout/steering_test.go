@@ -40,7 +40,9 @@ func TestReadSteering(t *testing.T) {
 	add(v1.AnnotationPaused, "true", func(s *Steering) { s.Paused = true })
 	for _, bad := range []string{"", "false", "True", "yes"} {
 		add(v1.AnnotationPaused, bad, nil)
+		add(v1.AnnotationRecover, bad, nil)
 	}
+	add(v1.AnnotationRecover, "true", func(s *Steering) { s.Recover = true })
 	for value, want := range map[string]time.Duration{"0s": 0, "100ms": 100 * time.Millisecond, "1h30m": 90 * time.Minute, "30m1h": 90 * time.Minute,
 		"1.5h": 90 * time.Minute, "99999h99999h99999h": 299997 * time.Hour} {
 		add(v1.AnnotationMinReady, value, func(s *Steering) { s.MinReady = want })

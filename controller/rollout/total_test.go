@@ -52,12 +52,18 @@ func anyPod(t *rapid.T, index int32) group.Pod {
 		Size:        odd(t, "size"),
 		Phase:       rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded, "odd"}).Draw(t, "phase"),
 		Ready:       rapid.Bool().Draw(t, "ready"), Terminating: rapid.Bool().Draw(t, "terminating"),
-		ReadyChanged: moment(t, "readyChanged"), Restarts: odd(t, "restarts"),
+		ReadyChanged: moment(t, "readyChanged"), Restarts: int64(odd(t, "restarts")), Started: rapid.Bool().Draw(t, "started"),
 		Stuck: rapid.SampledFrom([]string{"", "CrashLoopBackOff"}).Draw(t, "stuck"),
 	}
 	p.Name = fmt.Sprintf("s-%d-%d", index, p.Worker)
 	if rapid.Bool().Draw(t, "marked") {
 		p.GroupReady = &group.GroupReady{True: rapid.Bool().Draw(t, "groupReady"), Since: moment(t, "groupReadySince")}
+	}
+	if rapid.Bool().Draw(t, "noted") {
+		p.RestartsSeen = new(int64(odd(t, "restartsSeen")))
+	}
+	if rapid.Bool().Draw(t, "died") {
+		p.Died = &group.Death{Container: "c", Known: true, ExitCode: 1, At: moment(t, "diedAt")}
 	}
 	return p
 }

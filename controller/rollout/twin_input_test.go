@@ -36,6 +36,7 @@ type sketch struct {
 	LeaderFirst, Paused      bool
 	Current, Update          string
 	PolicyA, PolicyB         v1.RestartPolicyType
+	BudgetA                  *int32 // maxGroupRestarts of A
 	Groups                   []sketchGroup
 }
 
@@ -97,11 +98,13 @@ var looks = map[string]func(leader, worker *group.Pod) []*group.Pod{
 	"ended": both(func(l, w *group.Pod) {
 		w.Ready, w.ReadyChanged, w.Phase = false, ago(time.Minute), corev1.PodFailed
 	}),
-	"restarted":     both(func(l, w *group.Pod) { w.Restarts = 1 }),
-	"restartedDown": both(func(l, w *group.Pod) { w.Restarts, w.Ready, w.ReadyChanged = 1, false, ago(time.Minute) }),
-	"deleted":       both(func(l, w *group.Pod) { w.Terminating = true }),
-	"going":         both(func(l, w *group.Pod) { l.Terminating, w.Terminating = true, true }),
-	"workerGone":    func(l, _ *group.Pod) []*group.Pod { return []*group.Pod{l} },
+	"restartedAndDeleted": both(func(l, w *group.Pod) { l.Restarts, w.Terminating = 1, true }),
+	"restartedSince":      both(func(l, w *group.Pod) { l.RestartsSeen, w.Restarts = new(int64(1)), 2 }),
+	"restarted":           both(func(l, w *group.Pod) { w.Restarts = 1 }),
+	"restartedDown":       both(func(l, w *group.Pod) { w.Restarts, w.Ready, w.ReadyChanged = 1, false, ago(time.Minute) }),
+	"deleted":             both(func(l, w *group.Pod) { w.Terminating = true }),
+	"going":               both(func(l, w *group.Pod) { l.Terminating, w.Terminating = true, true }),
+	"workerGone":          func(l, _ *group.Pod) []*group.Pod { return []*group.Pod{l} },
 }
 
 func both(change func(leader, worker *group.Pod)) func(leader, worker *group.Pod) []*group.Pod {
@@ -142,7 +145,7 @@ func (s sketch) input() rollout.Input {
 		Budget:  rollout.NewBudget(s.Replicas, intstr.Parse(s.MaxUnavailable), intstr.Parse(s.MaxSurge)),
 		Current: s.Current, Update: s.Update,
 		Templates: map[string]rollout.Template{
-			"A": {Size: 2, RestartPolicy: s.PolicyA, Subdomain: v1.SubdomainShared},
+			"A": {Size: 2, RestartPolicy: s.PolicyA, MaxGroupRestarts: s.BudgetA, Subdomain: v1.SubdomainShared},
 			"B": {Size: 2, RestartPolicy: s.PolicyB, Subdomain: v1.SubdomainShared},
 			"C": {Size: 2, RestartPolicy: v1.RecreateGroupOnPodRestart, Subdomain: v1.SubdomainShared},
 		},
@@ -210,6 +213,9 @@ func draw(r *rand.Rand) sketch {
 		Paused:         r.IntN(6) == 0,
 		PolicyA:        v1.RestartPolicyType(pick("RecreateGroupOnPodRestart", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None")),
 		PolicyB:        v1.RestartPolicyType(pick("RecreateGroupOnPodRestart", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None")),
+	}
+	if r.IntN(4) == 0 {
+		s.BudgetA = new(int32(r.IntN(4)))
 	}
 	s.Established = int32(r.IntN(int(s.Replicas) + 1))
 	if r.IntN(2) == 0 {
@@ -369,6 +375,7 @@ func simpler(s sketch) (out []sketch) {
 	with(func(c *sketch) { c.LeaderFirst, c.Paused = false, false })
 	with(func(c *sketch) { c.MaxSurge = "0" })
 	with(func(c *sketch) { c.MaxUnavailable = "1" })
+	with(func(c *sketch) { c.BudgetA = nil })
 	with(func(c *sketch) { c.PolicyA = v1.RecreateGroupOnPodRestart })
 	with(func(c *sketch) { c.PolicyB = v1.RecreateGroupOnPodRestart })
 	with(func(c *sketch) { c.Established = c.Replicas })

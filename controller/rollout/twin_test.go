@@ -105,7 +105,22 @@ func (tw *twin) moves(index int32) bool { return tw.p <= index && index < tw.r }
 // Ready: the phase, and not being torn down.
 func (tw *twin) ready(index int32) bool {
 	_, goes := tw.entries[index]
-	return tw.view(index).AllReady && !goes
+	return tw.view(index).AllReady && !goes && !tw.left(index)
+}
+
+// left says that the group is left as it is: it has failed, and after N recreations it
+// is not recreated any more.
+func (tw *twin) left(index int32) bool {
+	v, count := tw.view(index), int32(0)
+	t := tw.in.Templates[v.Revision]
+	for _, c := range tw.in.Restarts {
+		if c.Index == index && c.Revision == v.Revision {
+			count = c.Count
+		}
+	}
+	failures := v.FailuresUnder(t.RestartPolicy)
+	own := !slices.ContainsFunc(failures, func(f *group.Failure) bool { return !f.Counts })
+	return t.MaxGroupRestarts != nil && len(failures) > 0 && own && count >= *t.MaxGroupRestarts
 }
 
 // Available: Ready for at least min-ready, which counts from the GroupReady
@@ -126,7 +141,7 @@ func (tw *twin) broken(index int32) bool {
 	switch {
 	case v.Stuck != "":
 		return true
-	case v.AllReady:
+	case tw.ready(index):
 		return false
 	case !v.EverReady():
 		return true
@@ -189,19 +204,29 @@ func (tw *twin) scaledDown() map[int32]bool {
 }
 
 // failed says that the group is to be recreated now because of a failure: its
-// policy says so, and the backoff is over.
+// policy says so, and the backoff is over and the budget not spent, or the failure
+// is none of its own.
 func (tw *twin) failed(index int32) bool {
 	v := tw.view(index)
 	_, torn := tw.entries[index]
-	if torn || !tw.wanted(index) || !v.HasPods || !v.Failure.Recreates(tw.in.Templates[v.Revision].RestartPolicy) {
+	t := tw.in.Templates[v.Revision]
+	failures := v.FailuresUnder(t.RestartPolicy)
+	if torn || !tw.wanted(index) || !v.HasPods || len(failures) == 0 {
 		return false
 	}
+	if slices.ContainsFunc(failures, func(f *group.Failure) bool { return !f.Counts }) {
+		return true // at once, whatever the others wait for
+	}
+	count := int32(0)
 	for _, c := range tw.in.Restarts {
-		if c.Index == index && c.Revision == v.Revision && v.Failure.Counts {
-			return !tw.in.Now.Before(c.LastAt.Add(rollout.RestartDelay(c.Count)))
+		if c.Index == index && c.Revision == v.Revision {
+			count = c.Count
+			if tw.in.Now.Before(c.LastAt.Add(rollout.RestartDelay(c.Count - c.Settled))) {
+				return false
+			}
 		}
 	}
-	return true
+	return t.MaxGroupRestarts == nil || count < *t.MaxGroupRestarts
 }
 
 // proven: a group of the update revision has become Ready.
@@ -261,7 +286,7 @@ func (tw *twin) onTheirWay() (n int) {
 			if tw.buildsAt(i) == tw.in.Update {
 				n++
 			}
-		case v.Revision == tw.in.Update && (!v.AllReady || tw.failed(i)):
+		case v.Revision == tw.in.Update && (!v.AllReady || tw.left(i) || tw.failed(i)):
 			n++
 		}
 	}

@@ -73,7 +73,7 @@ func (p *planner) survey() {
 			updated = false
 		case updated:
 			proven = proven || v.EverReady()
-			if !ready(v) {
+			if !p.ready(v) {
 				at.onTheWay++
 			}
 		default:
@@ -129,7 +129,7 @@ func (p *planner) update() {
 			if !at.unproven || at.room > 0 {
 				p.moveOn(v)
 			}
-		case !ready(v):
+		case !p.ready(v):
 			idle = append(idle, v)
 		case !p.available(v):
 			serving = slices.Insert(serving, young, v)
@@ -198,7 +198,7 @@ func (p *planner) available(v *group.View) bool {
 	if known && p.Now.Before(from) {
 		p.wake(from)
 	}
-	return known && !p.Now.Before(from)
+	return known && !p.Now.Before(from) && p.ready(v)
 }
 
 // serves says that the group is Ready and not made by this rollout: what waits for its
@@ -206,7 +206,7 @@ func (p *planner) available(v *group.View) bool {
 // rollout only once it is available. With no MinReady that is the same as available.
 func (in *Input) serves(v *group.View) bool {
 	from, known := AvailableFrom(v, in.MinReady)
-	return ready(v) && (v.Revision != in.Update || in.asked(v) || known && !in.Now.Before(from))
+	return in.ready(v) && (v.Revision != in.Update || in.asked(v) || known && !in.Now.Before(from))
 }
 
 // AvailableFrom is when a group has been Ready for long enough to be available, if
@@ -214,7 +214,7 @@ func (in *Input) serves(v *group.View) bool {
 // says since when.
 func AvailableFrom(v *group.View, minReady time.Duration) (from time.Time, known bool) {
 	switch {
-	case !ready(v):
+	case !v.AllReady:
 		return time.Time{}, false
 	case minReady == 0:
 		return time.Time{}, true
@@ -235,7 +235,7 @@ func (p *planner) counts(v *group.View) bool {
 // for long.
 func (p *planner) broken(v *group.View) bool {
 	switch {
-	case ready(v):
+	case p.ready(v):
 		return false
 	case !v.EverReady() || v.Stuck != "":
 		return true
@@ -250,7 +250,9 @@ func (p *planner) broken(v *group.View) bool {
 	return true
 }
 
-func ready(v *group.View) bool { return v.AllReady }
+// ready says that the group is in phase Ready: one that is left as it is after too many
+// failures is not, however its pods are.
+func (in *Input) ready(v *group.View) bool { return v.AllReady && in.SpentBy(v) == nil }
 
 // setSurge decides which indices above replicas are wanted: first those of groups that
 // stand in already, then the lowest free ones, then those that are going. A group at

@@ -351,7 +351,7 @@ func (w *world) monkey(p *group.Pod) {
 		w.tell("monkey deletes %s", p.Name)
 	} else {
 		p.Restarts++
-		p.Restarted = "c"
+		p.Died = &group.Death{Container: "c"}
 		w.tell("container of %s restarts", p.Name)
 	}
 }

@@ -38,8 +38,8 @@
 //	apply replicas=2 size=3 startupPolicy=LeaderReady
 //	    creates the set. Without arguments it has one group of one pod and all
 //	    defaults. Arguments are the fields of the API: replicas, size,
-//	    startupPolicy, restartPolicy, subdomainPolicy, image, maxUnavailable,
-//	    maxSurge, partition, and annotations=(key=value, ...), an empty value taking one
+//	    startupPolicy, restartPolicy, maxGroupRestarts, subdomainPolicy, image,
+//	    maxUnavailable, maxSurge, partition, and annotations=(key=value, ...), an empty value taking one
 //	    off. The image "bad" cannot be pulled.
 //	edit image=v2 partition=1
 //	    changes the set, in one write.
@@ -67,7 +67,7 @@
 //
 //	pod a-0-1 restart
 //	    has something go wrong with a pod: restart, restart-init-container,
-//	    crash-loop, fail, succeed, unready, evict.
+//	    restart-ephemeral-container, crash-loop, fail, succeed, unready, evict, vanish.
 //	nodes hold=(a-0, a-1)
 //	    no scheduler or kubelet acts on these pods any more; they neither start nor
 //	    end. nodes release=(a-0) lets them again.

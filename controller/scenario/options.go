@@ -25,6 +25,9 @@ var options = map[string]func(s *v1.LeaderWorkerSet, value string) error{
 		s.Spec.LeaderWorkerTemplate.RestartPolicy = v1.RestartPolicyType(value)
 		return nil
 	},
+	"maxGroupRestarts": func(s *v1.LeaderWorkerSet, value string) error {
+		return number(&s.Spec.LeaderWorkerTemplate.MaxGroupRestarts, value)
+	},
 	"subdomainPolicy": func(s *v1.LeaderWorkerSet, value string) error {
 		policy := v1.SubdomainPolicy(value)
 		s.Spec.NetworkConfig = &v1.NetworkConfig{SubdomainPolicy: &policy}

@@ -77,7 +77,11 @@ func recycling(s *v1.LeaderWorkerSetStatus) []string {
 func restarts(s *v1.LeaderWorkerSetStatus) []string {
 	var out []string
 	for _, r := range s.GroupRestarts {
-		out = append(out, fmt.Sprintf("%d %s: %d", r.Index, r.Revision, r.Count))
+		settled := ""
+		if r.Settled > 0 {
+			settled = fmt.Sprintf(", %d settled", r.Settled)
+		}
+		out = append(out, fmt.Sprintf("%d %s: %d%s", r.Index, r.Revision, r.Count, settled))
 	}
 	return out
 }

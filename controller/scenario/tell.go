@@ -185,6 +185,9 @@ func patched(c *invariant.Change) (verb, why string) {
 			}
 		}
 	}
+	if p, ok := c.After.(*corev1.Pod); ok && p.Annotations[v1.AnnotationRestartsSeen] != c.Before.GetAnnotations()[v1.AnnotationRestartsSeen] {
+		return "note start of", fmt.Sprintf("(%s restarts seen)", p.Annotations[v1.AnnotationRestartsSeen])
+	}
 	if r, ok := c.After.(*appsv1.ControllerRevision); ok {
 		return "patch", fmt.Sprintf("(number %d)", r.Revision)
 	}

@@ -87,7 +87,7 @@ func (a api) GetSet(_ context.Context, key types.NamespacedName) (*v1.LeaderWork
 }
 
 func (a api) PatchSet(_ context.Context, key types.NamespacedName, patch []byte) (*v1.LeaderWorkerSet, error) {
-	set, err := send(a, call{what: "patch set", write: true}, func(s *Server) (*v1.LeaderWorkerSet, error) {
+	set, err := send(a, call{what: patchSet, write: true}, func(s *Server) (*v1.LeaderWorkerSet, error) {
 		stored, exists := s.sets.items[key]
 		if !exists {
 			return nil, apierrors.NewNotFound(s.sets.gr(), key.Name)

@@ -78,18 +78,21 @@ var troubles = []struct {
 		w.podStatus(p, func(s *corev1.PodStatus) {
 			s.ContainerStatuses = slices.Clone(s.ContainerStatuses)
 			s.ContainerStatuses[0].RestartCount++
+			s.ContainerStatuses[0].LastTerminationState = w.death(1, "Error")
 			w.condition(s, corev1.PodReady, false)
 		})
 	}},
 	{"restart init container", func(w *World, p *corev1.Pod) {
 		w.podStatus(p, func(s *corev1.PodStatus) {
-			s.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", RestartCount: 1 + restartsOf(s.InitContainerStatuses)}}
+			s.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", RestartCount: 1 + restartsOf(s.InitContainerStatuses),
+				LastTerminationState: w.death(2, "Error")}}
 			w.condition(s, corev1.PodReady, false)
 		})
 	}},
 	{"crash loop", func(w *World, p *corev1.Pod) {
 		w.podStatus(p, func(s *corev1.PodStatus) {
-			s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 3 + restartsOf(s.ContainerStatuses)}}
+			s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: 3 + restartsOf(s.ContainerStatuses),
+				LastTerminationState: w.death(137, "OOMKilled")}}
 			w.condition(s, corev1.PodReady, false)
 		})
 	}},
@@ -101,15 +104,30 @@ var troubles = []struct {
 	}},
 	{"fail", func(w *World, p *corev1.Pod) {
 		w.podStatus(p, func(s *corev1.PodStatus) {
-			s.Phase = corev1.PodFailed
+			s.Phase, s.Reason, s.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory"
+			s.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: restartsOf(s.ContainerStatuses), State: w.death(137, "Error")}}
 			w.condition(s, corev1.PodReady, false)
 		})
 	}},
+	{"restart ephemeral container", func(w *World, p *corev1.Pod) {
+		w.podStatus(p, func(s *corev1.PodStatus) {
+			s.EphemeralContainerStatuses = []corev1.ContainerStatus{{Name: "debugger", RestartCount: 1 + restartsOf(s.EphemeralContainerStatuses),
+				LastTerminationState: w.death(1, "Error")}}
+		})
+	}},
 	{"unready", func(w *World, p *corev1.Pod) { w.setReady(p, false) }},
+	{"vanish", func(w *World, p *corev1.Pod) {
+		_ = remove(w.server, w.server.pods, keyOf(p), request{by: invariant.User, uid: p.UID, force: true})
+	}},
 	{"evict", func(w *World, p *corev1.Pod) {
 		w.podStatus(p, func(s *corev1.PodStatus) { w.condition(s, corev1.DisruptionTarget, true) })
 		_ = remove(w.server, w.server.pods, keyOf(p), request{by: invariant.User, uid: p.UID})
 	}},
+}
+
+// death is how a container has just ended.
+func (w *World) death(code int32, reason string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: w.server.now()}}
 }
 
 // troubleActs has something go wrong with a pod that runs.

@@ -22,6 +22,8 @@ const (
 	recordTeardown = "record teardown"
 	patchStatus    = "patch status"
 	markLeader     = "mark leader"
+	noteStart      = "note start"
+	patchSet       = "patch set"
 	adoptPod       = "adopt pod"
 	releasePod     = "release pod"
 	adoptService   = "adopt service"
@@ -227,6 +229,7 @@ func podWrite(patch []byte, subresources []string) string {
 	var p struct {
 		Metadata struct {
 			OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+			Annotations     map[string]string       `json:"annotations"`
 		} `json:"metadata"`
 	}
 	switch {
@@ -234,6 +237,8 @@ func podWrite(patch []byte, subresources []string) string {
 		return markLeader
 	case json.Unmarshal(patch, &p) == nil && len(p.Metadata.OwnerReferences) > 0 && p.Metadata.OwnerReferences[0].Controller != nil:
 		return adoptPod
+	case p.Metadata.Annotations[v1.AnnotationRestartsSeen] != "":
+		return noteStart
 	default:
 		return releasePod
 	}

@@ -55,6 +55,8 @@ func (w *World) drawSteering() {
 		{v1.AnnotationRecycle, func() string { return []string{number(4), "0-1", "0,2-3"}[w.rng.IntN(3)] + "@" + at(time.Minute) }},
 		{v1.AnnotationForceDeleteAfter, func() string { return "3" + number(10) + "s" }},
 		{v1.AnnotationHistoryLimit, func() string { return number(2) }},
+		{v1.AnnotationRecover, func() string { return "true" }},
+		{v1.AnnotationRecreateAfterStart, func() string { return []string{"true", "false"}[w.rng.IntN(2)] }},
 	}
 	d := draws[w.rng.IntN(len(draws))]
 	value := ""

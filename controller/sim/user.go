@@ -96,6 +96,10 @@ func restartPolicy(p v1.RestartPolicyType) func(*v1.LeaderWorkerSet) {
 	return func(s *v1.LeaderWorkerSet) { s.Spec.LeaderWorkerTemplate.RestartPolicy = p }
 }
 
+func maxGroupRestarts(n int32) func(*v1.LeaderWorkerSet) {
+	return func(s *v1.LeaderWorkerSet) { s.Spec.LeaderWorkerTemplate.MaxGroupRestarts = &n }
+}
+
 func subdomain(p v1.SubdomainPolicy) func(*v1.LeaderWorkerSet) {
 	return func(s *v1.LeaderWorkerSet) { s.Spec.NetworkConfig = &v1.NetworkConfig{SubdomainPolicy: &p} }
 }
@@ -137,6 +141,7 @@ var changes = []struct {
 	{"restart policy", func(w *World) {
 		w.Edit("restart policy", restartPolicy([]v1.RestartPolicyType{v1.RecreateGroupOnPodRestart, v1.RecreateGroupAfterStart, v1.NoneRestartPolicy}[w.rng.IntN(3)]))
 	}},
+	{"restart budget", func(w *World) { w.Edit(w.draw("restart budget", 3, maxGroupRestarts)) }},
 	{"steer", func(w *World) { w.drawSteering() }},
 	{"delete", func(w *World) {
 		w.DeleteSet([]metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}[w.rng.IntN(3)])
@@ -179,6 +184,9 @@ func (w *World) drawSet() *v1.LeaderWorkerSet {
 	}
 	if w.rng.IntN(4) == 0 {
 		restartPolicy([]v1.RestartPolicyType{v1.RecreateGroupAfterStart, v1.NoneRestartPolicy}[w.rng.IntN(2)])(s)
+	}
+	if w.rng.IntN(5) == 0 {
+		maxGroupRestarts(w.rng.Int32N(3))(s)
 	}
 	if w.rng.IntN(3) == 0 {
 		budget(w.rng.Int32N(2), 1+w.rng.Int32N(2), 0)(s)

@@ -79,15 +79,12 @@ func declared() []move {
 }
 
 // TestEveryMoveIsMade: every declared move between phases was made in the runs.
-// Failed is declared for the restart budget, which does not exist yet.
 func TestEveryMoveIsMade(t *testing.T) {
 	leaderTurnsUnready(t)
+	leaderFailsAlone(t)
 	made := visited.whole(t).moves
 	var lines []string
 	for _, m := range declared() {
-		if m.from == group.Failed || m.to == group.Failed {
-			continue
-		}
 		lines = append(lines, fmt.Sprintf("%s → %s %d", m.from, m.to, made[m]))
 		if made[m] == 0 {
 			t.Errorf("no group ever went from %s to %s", m.from, m.to)
@@ -109,6 +106,23 @@ func leaderTurnsUnready(t *testing.T) {
 	w.pass(10 * time.Second)
 	w.server.quota = 0
 	if !w.settle() {
+		t.Error(w.broken)
+	}
+	visited.take(w.reached)
+}
+
+// leaderFailsAlone is the other one: workers are refused when the leader is Ready, and
+// then it fails once too often.
+func leaderFailsAlone(t *testing.T) {
+	w := newWorld(1, false)
+	defer w.end()
+	w.server.quota = 1
+	w.startProcess(upToDate)
+	w.Apply(newSet(1, 3, startup(v1.LeaderReadyStartupPolicy), maxGroupRestarts(0)))
+	w.pass(10 * time.Second)
+	goesWrong("restart", "a-0")(w)
+	w.pass(10 * time.Second)
+	if len(w.broken) > 0 {
 		t.Error(w.broken)
 	}
 	visited.take(w.reached)
