@@ -34,7 +34,7 @@ generate: ## make deepcopy functions and the CRD anew from api/v1, and tidy go.m
 	go -C e2e/tools mod tidy
 
 .PHONY: test
-test: fmt vet lint verify unit coverage e2e ## all checks and tests, in the order fmt vet lint verify unit coverage e2e
+test: fmt vet lint verify unit prove coverage e2e ## all checks and tests, in the order fmt vet lint verify unit prove coverage e2e
 	$(say) 'all passed'
 
 .PHONY: fmt
@@ -68,6 +68,12 @@ verify: ## check that generated files and go.mod files are fresh
 unit: ## unit tests, with the race detector; no control plane
 	$(say) 'unit: go test $(or $(RACE),without -race: no C compiler)'
 	KUBE_CACHE_MUTATION_DETECTOR=true go test $(RACE) ./...
+
+# With the race detector the simulator tries a sample only.
+.PHONY: prove
+prove: ## check the core at a hundred thousand crash points
+	$(say) 'prove: the core, in the simulator'
+	go test ./controller/...
 
 # What no run of the simulator and no scenario comes to has a reason, or is dead.
 .PHONY: coverage

@@ -44,7 +44,7 @@ type hunt struct {
 
 // random is up to n random runs of the simulator.
 func random(n int) hunt {
-	return hunt{"controller/sim", []string{"-test.run=^TestRandom$", "-failures=3", fmt.Sprint("-runs=", n)}, fmt.Sprintf("random, up to %d", n)}
+	return hunt{"controller/sim", []string{"-test.run=^TestRandom$", "-failures=6", fmt.Sprint("-runs=", n)}, fmt.Sprintf("random, up to %d", n)}
 }
 
 // exhaustive is a fault at each write of one scenario of the simulator.
