@@ -134,6 +134,10 @@ func (c *Controller) next(ctx context.Context) bool {
 	case err != nil:
 		logger.Error(err, "Sync failed, will be tried again", "failures", c.queue.NumRequeues(key)+1)
 		c.queue.AddRateLimited(key)
+		if wait.After > 0 {
+			// What failed for one group must not hold others up whose time comes sooner.
+			c.queue.AddAfter(key, wait.After)
+		}
 		return true
 	case wait.Again:
 		c.queue.Add(key)

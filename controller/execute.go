@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
@@ -65,7 +64,7 @@ func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan,
 			errs = append(errs, fmt.Errorf("%s: %w", what, err))
 		}
 	}
-	note("deleting pods", x.each(&pace{}, len(plan.Delete), func(i int) error { return x.deletePod(ctx, plan.Delete[i]) }))
+	note("deleting pods", x.deletePods(ctx, plan.Delete))
 	note("deleting pods by force", x.forceDelete(ctx, plan.Force))
 	note("deleting services", x.each(&pace{}, len(plan.DeleteServices), func(i int) error { return x.deleteService(ctx, plan.DeleteServices[i]) }))
 	note("creating services", x.each(&pace{}, len(plan.CreateServices), func(i int) error { return x.createService(ctx, plan.CreateServices[i]) }))
@@ -88,29 +87,6 @@ func (x *execution) rejected(index, worker int32, what string, err error) {
 
 func (x *execution) key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: x.m.key.Namespace, Name: name}
-}
-
-func (x *execution) deletePod(ctx context.Context, d rollout.Deletion) error {
-	err := x.API.DeletePod(ctx, x.key(d.Pod.Name), d.Pod.UID)
-	if apierrors.IsConflict(err) {
-		// Another pod has the name, or a webhook had its reasons. A pod that is once
-		// believed to be gone is never seen again.
-		if live, getErr := x.API.GetPod(ctx, x.key(d.Pod.Name)); getErr == nil && live.UID != d.Pod.UID {
-			err = apierrors.NewNotFound(corev1.Resource("pods"), d.Pod.Name)
-		}
-	}
-	switch {
-	case err == nil:
-		klog.FromContext(ctx).V(2).Info("Deleted pod", "pod", klog.KRef(x.m.key.Namespace, d.Pod.Name), "group", d.Index, "cause", d.Why)
-		x.fold(d.Index, group.Event{Kind: group.DeleteAccepted, Worker: d.Pod.Worker, UID: d.Pod.UID, Cause: d.Why})
-		return nil
-	case apierrors.IsNotFound(err):
-		x.fold(d.Index, group.Event{Kind: group.PodGone, Worker: d.Pod.Worker, UID: d.Pod.UID})
-		return nil
-	default:
-		x.rejected(d.Index, d.Pod.Worker, "delete", err)
-		return fmt.Errorf("pod %s: %w", d.Pod.Name, err)
-	}
 }
 
 // batchPods is how many pods are created together, in whole groups: where there

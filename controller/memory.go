@@ -64,6 +64,8 @@ type memory struct {
 	// spent are groups that have come to be left as they are, with what is to be
 	// announced about them.
 	spent map[int32]string
+	// refusedDeletions are the pods whose deletion was refused the last time.
+	refusedDeletions map[types.UID]bool
 	// blocked are the groups that wait for a name, as of the last plan.
 	blocked []rollout.Blocked
 	// stuck are the groups with pods that should have ended, as of the last status.

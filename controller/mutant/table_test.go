@@ -7,7 +7,7 @@ var mutants = slices.Concat(identityAndOrder, budgets, durableFacts, steering, e
 
 var identityAndOrder = []mutant{
 	{"a pod is deleted by name alone", "the next pod of the name dies in place of the old one",
-		"controller/execute.go", "x.API.DeletePod(ctx, x.key(d.Pod.Name), d.Pod.UID)", `x.API.DeletePod(ctx, x.key(d.Pod.Name), "")`,
+		"controller/delete.go", "x.API.DeletePod(ctx, x.key(d.Pod.Name), d.Pod.UID)", `x.API.DeletePod(ctx, x.key(d.Pod.Name), "")`,
 		scenario("scale"), "S2"},
 	{"adoption looks at no version", "a pod is adopted that somebody has adopted or deleted meanwhile",
 		"controller/adopt.go", "\t\t\"resourceVersion\": o.ResourceVersion,\n", "",
