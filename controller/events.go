@@ -65,11 +65,15 @@ func (c *Controller) announceTeardowns(ctx context.Context, m *memory, started [
 		default:
 			continue
 		}
-		leader := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod",
-			Namespace: m.key.Namespace, Name: topology.LeaderName(m.key.Name, r.Entry.Index)}
 		logger.Info("Recreating group", "group", r.Entry.Index, "reason", why)
-		c.event(m, leader, corev1.EventTypeNormal, "RecreateGroup", "RecreateGroup", "Recreating group %d: %s", r.Entry.Index, why)
+		c.event(m, m.leader(r.Entry.Index), corev1.EventTypeNormal, "RecreateGroup", "RecreateGroup", "Recreating group %d: %s", r.Entry.Index, why)
 	}
+}
+
+// leader names the leader of a group, to which events about the group are related: those
+// that differ in nothing but the note are taken for one that repeats.
+func (m *memory) leader(index int32) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: m.key.Namespace, Name: topology.LeaderName(m.key.Name, index)}
 }
 
 // announceConditions reports conditions that have become True.

@@ -134,7 +134,7 @@ func (x *execution) forceDeleteOn(ctx context.Context, node group.Node, pods []r
 	})
 	for _, index := range slices.Sorted(maps.Keys(gone)) {
 		slices.Sort(gone[index])
-		x.event(x.m, nil, corev1.EventTypeWarning, "ForceDeleted", "ForceDelete",
+		x.event(x.m, x.m.leader(index), corev1.EventTypeWarning, "ForceDeleted", "ForceDelete",
 			"Deleted by force, of group %d: %s, since %s", index, strings.Join(gone[index], ", "), why)
 	}
 	return err
@@ -173,7 +173,8 @@ func (c *Controller) warnStuck(m *memory) {
 		group := fmt.Sprintf("%s%d", aboutStuck, s.Index)
 		now[group] = true
 		if about := group + "/" + s.Cause; m.warned[about] == "" {
-			c.warn(m, about, v1.ReasonPodsStuck, "DeletePod", "Group %d waits for %s", s.Index, s.Message)
+			m.warned[about] = s.Message
+			c.event(m, m.leader(s.Index), corev1.EventTypeWarning, v1.ReasonPodsStuck, "DeletePod", "Group %d waits for %s", s.Index, s.Message)
 		}
 	}
 	maps.DeleteFunc(m.warned, func(about, _ string) bool {

@@ -17,7 +17,7 @@ import (
 // can tell. That no name is used again while the old pod may run then follows from
 // the API: the name is taken until the kubelet is done.
 func S1(c *Checker, ch *Change) string {
-	if p, ok := ch.object().(*corev1.Pod); ok && ch.By == Controller && ch.Verb == Delete {
+	if p, ok := ch.Before.(*corev1.Pod); ok && ch.By == Controller && ch.Verb == Delete {
 		c.count("S1")
 		if ch.Force && ch.Seen != nil {
 			c.count("S1 force")
@@ -36,6 +36,8 @@ func mayRun(p *corev1.Pod, ch *Change) string {
 		return "which was not being deleted"
 	case len(p.Finalizers) > 0:
 		return fmt.Sprintf("which %v holds", p.Finalizers)
+	case p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0:
+		return "" // the second of the two writes that such a deletion makes
 	case ch.At.Before(p.DeletionTimestamp.Time):
 		return fmt.Sprintf("which has until %s to end", p.DeletionTimestamp)
 	case p.Spec.NodeName == "":

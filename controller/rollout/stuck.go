@@ -88,14 +88,15 @@ func (p *planner) force() {
 				continue
 			}
 			n, known := p.Nodes[g.Node]
+			due := g.Deadline.Add(p.ForceDeleteAfter)
 			switch {
-			case !known && g.Node != "" || len(g.Finalizers) > 0:
+			case !known && g.Node != "":
 			case WhyForce(g, n, p.ForceDeleteAfter, p.Now) != "":
 				if p.spend(1) {
 					p.Force = append(p.Force, Forced{Index: p.Groups[i].Index, Pod: *g, After: p.ForceDeleteAfter})
 				}
-			case !n.Ready && p.ForceDeleteAfter > 0:
-				p.wake(g.Deadline.Add(p.ForceDeleteAfter))
+			case !n.Ready && p.Now.Before(due):
+				p.wake(due)
 			}
 		}
 	}
