@@ -50,7 +50,7 @@ func (r *Record) Judge(lossy bool) *Verdict {
 		}
 	}
 	for namespace, states := range byNamespace(r.states) {
-		checker, known := invariant.New(), newKnowledge()
+		checker, known := invariant.New(), newKnowledge(r.nodes)
 		v.checkers[namespace] = checker
 		for i, s := range states {
 			v.ofSets = v.ofSets || madeForSet(s)

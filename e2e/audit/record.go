@@ -30,6 +30,8 @@ type Record struct {
 	lost    []*state
 	// gaps are what else the two records do not agree about.
 	gaps []string
+	// nodes is the history of the nodes.
+	nodes []nodeState
 }
 
 // lateness is how long a request may take to be in the log after what it wrote was
@@ -46,11 +48,15 @@ func Read(ctx context.Context, c *cluster.Cluster, namespace string) (*Record, e
 		}
 		below = append(below, prefix)
 	}
-	history, err := c.History(ctx, below...)
+	history, err := c.History(ctx, append(below, nodePrefix)...)
 	if err != nil {
 		return nil, err
 	}
 	states, err := decode(history)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := decodeNodes(history)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +65,7 @@ func Read(ctx context.Context, c *cluster.Cluster, namespace string) (*Record, e
 		if err != nil {
 			return nil, err
 		}
-		r, err := join(states, events, begin)
+		r, err := join(states, nodes, events, begin)
 		if err != nil || len(r.lost) == 0 || time.Since(begin) > lateness {
 			return r, err
 		}
@@ -69,7 +75,7 @@ func Read(ctx context.Context, c *cluster.Cluster, namespace string) (*Record, e
 
 // join finds the author of each state. Requests that were answered later than the
 // history was asked for may have made states that are not in it.
-func join(states []*state, events []auditv1.Event, asked time.Time) (*Record, error) {
+func join(states []*state, nodes []nodeState, events []auditv1.Event, asked time.Time) (*Record, error) {
 	var requests, early []*request
 	for i := range events {
 		r, err := newRequest(&events[i])
@@ -84,7 +90,7 @@ func join(states []*state, events []auditv1.Event, asked time.Time) (*Record, er
 			early = append(early, r)
 		}
 	}
-	r := &Record{states: states, authors: map[*state]*request{}}
+	r := &Record{states: states, nodes: nodes, authors: map[*state]*request{}}
 	l, next := newLog(requests), map[object]*state{}
 	var answered time.Time // the first answer to what was stored later
 	for _, s := range slices.Backward(states) {
@@ -141,6 +147,18 @@ func (r *Record) Save(dir string) (string, error) {
 			return "", err
 		}
 	}
+	for _, n := range r.nodes {
+		l := line{Revision: n.version, Key: nodePrefix + n.name}
+		if n.node != nil {
+			var err error
+			if l.Object, err = runtime.Encode(codec, n.node); err != nil {
+				return "", fmt.Errorf("%s at revision %d: %w", l.Key, l.Revision, err)
+			}
+		}
+		if err := json.NewEncoder(&out).Encode(l); err != nil {
+			return "", err
+		}
+	}
 	path := filepath.Join(dir, historyFile)
 	return path, os.WriteFile(path, out.Bytes(), 0o600)
 }
@@ -159,6 +177,10 @@ func Load(history, auditLog io.Reader) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	nodes, err := decodeNodes(stored)
+	if err != nil {
+		return nil, err
+	}
 	var events []auditv1.Event
 	for d := json.NewDecoder(bufio.NewReader(auditLog)); d.More(); {
 		var e auditv1.Event
@@ -167,5 +189,5 @@ func Load(history, auditLog io.Reader) (*Record, error) {
 		}
 		events = append(events, e)
 	}
-	return join(states, events, time.Now())
+	return join(states, nodes, events, time.Now())
 }

@@ -118,6 +118,8 @@ type knowledge struct {
 	proven map[types.UID]int64
 	// ready is the version at which each pod became Ready, of those that are.
 	ready map[types.NamespacedName]readyPod
+	// nodes is the history of the nodes.
+	nodes []nodeState
 }
 
 type readyPod struct {
@@ -125,8 +127,8 @@ type readyPod struct {
 	since int64
 }
 
-func newKnowledge() *knowledge {
-	return &knowledge{proven: map[types.UID]int64{}, ready: map[types.NamespacedName]readyPod{}}
+func newKnowledge(nodes []nodeState) *knowledge {
+	return &knowledge{nodes: nodes, proven: map[types.UID]int64{}, ready: map[types.NamespacedName]readyPod{}}
 }
 
 // learn takes in the next state of a namespace.
@@ -180,6 +182,9 @@ func (k *knowledge) change(states []*state, authors map[*state]*request, i int) 
 	}
 	if c.By == invariant.Controller {
 		c.Seen = k.seen(states, authors, i)
+		if c.Force {
+			c.Seen.Nodes = nodeSeen(k.nodes, s)
+		}
 	}
 	return c
 }
