@@ -23,6 +23,9 @@ const (
 	NamespaceController Actor = "namespace controller"
 	Autoscaler          Actor = "autoscaler"
 	User                Actor = "user"
+	Evictor             Actor = "evictor"
+	// DisruptionController computes the status of disruption budgets.
+	DisruptionController Actor = "disruption controller"
 )
 
 // Verb is what a write does.

@@ -16,6 +16,7 @@ type Checker struct {
 
 	truth
 	groups map[groupKey]*facts
+	disruptions
 	// afterLoss is how many writes there were after each loss of a lease.
 	afterLoss map[Loss]int
 	// counted says how often each invariant was looked at where it could have
@@ -26,7 +27,8 @@ type Checker struct {
 
 // New returns a checker for an empty cluster.
 func New() *Checker {
-	return &Checker{truth: newTruth(), groups: map[groupKey]*facts{}, afterLoss: map[Loss]int{}, counted: map[string]int{}}
+	return &Checker{truth: newTruth(), groups: map[groupKey]*facts{}, afterLoss: map[Loss]int{}, counted: map[string]int{},
+		disruptions: disruptions{map[types.UID]int32{}, map[groupKey]bool{}}}
 }
 
 // always are the invariants that must hold after every write.
@@ -37,7 +39,7 @@ var always = []struct {
 	{"S1", S1}, {"S2", S2}, {"S3", S3}, {"S4", S4}, {"S5", S5},
 	{"S7", S7}, {"S8", S8}, {"S9", S9}, {"S10", S10}, {"S10a", S10a},
 	{"S11", S11}, {"S12", S12}, {"S13", S13}, {"S14", S14},
-	{"S15", S15}, {"S17", S17}, {"S19", S19},
+	{"S15", S15}, {"S17", S17}, {"S19", S19}, {"S23", S23},
 }
 
 // Observe takes in one write, committed at a resource version, and returns what

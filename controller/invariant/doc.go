@@ -20,5 +20,6 @@
 //	effort.go     S15, S16, S17
 //	lease.go      S19
 //	share.go      L2
+//	disruption.go  S23
 //	rest.go       L1, L5, L6: what must hold when everything has come to rest
 package invariant

@@ -58,6 +58,9 @@ func (c *Checker) leftovers(add adder) {
 	for _, s := range c.services {
 		check(s)
 	}
+	for _, b := range c.budgets {
+		check(b)
+	}
 	for _, r := range c.revisions {
 		check(r)
 	}
@@ -142,6 +145,7 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 		}
 	}
 	c.restingServices(s, groups, waits, add)
+	c.restingBudget(s, groups, add)
 	if !stuck && !stuckGroups && spent == 0 {
 		c.restingSteering(s, groups, blocked, add)
 	}

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,6 +22,7 @@ type truth struct {
 	pods      map[types.NamespacedName]*corev1.Pod
 	services  map[types.NamespacedName]*corev1.Service
 	revisions map[types.NamespacedName]*appsv1.ControllerRevision
+	budgets   map[types.NamespacedName]*policyv1.PodDisruptionBudget
 	// past are the versions of each pod name, oldest first.
 	past map[types.NamespacedName][]version
 }
@@ -38,6 +40,7 @@ func newTruth() truth {
 		pods:      map[types.NamespacedName]*corev1.Pod{},
 		services:  map[types.NamespacedName]*corev1.Service{},
 		revisions: map[types.NamespacedName]*appsv1.ControllerRevision{},
+		budgets:   map[types.NamespacedName]*policyv1.PodDisruptionBudget{},
 		past:      map[types.NamespacedName][]version{},
 	}
 }
@@ -59,6 +62,8 @@ func (t *truth) apply(c *Change, at int64) {
 		put(t.services, key, c.After, o)
 	case *appsv1.ControllerRevision:
 		put(t.revisions, key, c.After, o)
+	case *policyv1.PodDisruptionBudget:
+		put(t.budgets, key, c.After, o)
 	}
 }
 

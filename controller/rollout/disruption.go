@@ -49,9 +49,12 @@ func (p *planner) disrupt() {
 		return
 	}
 	b := &DisruptionBudget{}
-	pods, standing := int32(0), int32(0)
+	pods, standing, there := int32(0), int32(0), int32(0)
 	for i := range p.Groups {
 		v := &p.Groups[i]
+		if p.ready(v) && v.Index < p.Replicas {
+			there++ // also one that this plan takes down
+		}
 		if !v.HasPods || p.entries[v.Index] != nil || !p.wanted(v.Index) || !p.ready(v) && !p.podwise(v) {
 			continue
 		}
@@ -61,7 +64,7 @@ func (p *planner) disrupt() {
 			standing++
 		}
 	}
-	down := min(p.Replicas, max(p.Established, standing)) - standing
+	down := min(p.Replicas, max(p.Established, there)) - standing
 	b.MinAvailable = pods
 	if down < p.DisruptionBudget && pods > 0 {
 		b.MinAvailable--

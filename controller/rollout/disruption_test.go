@@ -38,6 +38,7 @@ func TestDisruptionBudget(t *testing.T) {
 		{"a failure that its pods do not show", 1, four(failing), nil, "[0 1 3] 9"},
 		{"a teardown on record", 1, four(), func(in *Input) { in.Recycling = []v1.RecyclingGroup{entry(3, v1.RecycleFailure, "a")} }, "[0 1 2] 9"},
 		{"an update takes one of them in this plan", 1, four(), func(in *Input) { in.Update = "b" }, "[0 1 2] 9"},
+		{"an update takes one of those that were never there at one time before", 1, four(), func(in *Input) { in.Update, in.Established = "b", 3 }, "[0 1 2] 9"},
 		{"scaled down", 1, four(), func(in *Input) { in.Replicas = 2 }, "[0 1] 5"},
 		{"surge makes up for none", 1, input(2, made(0, "b", 2, "L! 1-"), served(1, "a", 3), served(2, "b", 2)),
 			func(in *Input) { in.Budget = Budget{Surge: 1} }, "[1 2] 5"},

@@ -54,6 +54,10 @@ func (w *World) drawActors(o *options) {
 			o.weights[actor] = 1
 		}
 	}
+	// Drawn aside: the worlds without it stay what they are.
+	if w.aside.IntN(5) == 0 || slices.Contains(insisted, "evictions") {
+		o.weights["evictions"], o.weights["budgets"] = 2, 4
+	}
 }
 
 // begin makes the nodes and the sets of a run.
@@ -65,6 +69,11 @@ func (w *World) begin() {
 		w.deleteNode(w.nodeList()[0])
 	}
 	w.Apply(w.drawSet())
+	if w.options.weights["evictions"] > 0 {
+		w.addNode("rack-1", plenty)
+		w.addNode("rack-2", plenty)
+		w.Annotate(v1.AnnotationDisruptionBudget, "1")
+	}
 	if w.options.second != "" {
 		w.at = types.NamespacedName{Namespace: theKey.Namespace, Name: w.options.second}
 		w.keys = append(w.keys, w.at)
@@ -80,6 +89,8 @@ func (w *World) mend() {
 		w.mendNodes()
 	}
 	w.liftFinalizers()
+	w.endDrain()
+	w.rival(false)
 }
 
 // lastWishes has the user change most sets to something that can be had.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"lws-controller/controller/invariant"
 )
 
@@ -102,6 +104,9 @@ func (w *World) state() string {
 	}
 	for _, r := range w.server.revisions.list() {
 		out = append(out, fmt.Sprintf("revision %s number %d", r.Name, r.Revision))
+	}
+	for _, b := range w.server.budgets.list() {
+		out = append(out, fmt.Sprintf("budget %s: %s of %s", b.Name, b.Spec.MinAvailable.String(), metav1.FormatLabelSelector(b.Spec.Selector)))
 	}
 	return strings.Join(out, "\n")
 }

@@ -130,7 +130,7 @@ func (w *World) withRoom() []*node {
 		}
 	}
 	return slices.DeleteFunc(w.nodeList(), func(n *node) bool {
-		return taken[n.name] >= n.capacity || !n.tainted.IsZero() || n.isLost() && w.clock.Since(n.lost) >= lossNoticed
+		return n.name == w.draining || taken[n.name] >= n.capacity || !n.tainted.IsZero() || n.isLost() && w.clock.Since(n.lost) >= lossNoticed
 	})
 }
 

@@ -85,7 +85,7 @@ func (w *World) some(n int) []int {
 
 // actors in the order in which chance picks them.
 var actors = []string{"deliver", "sync", "nodes", "collector", "clock", "user", "replace", "trouble", "monkey", "crash", "lease",
-	"machines", "namespace", "autoscaler", "finalizers"}
+	"machines", "namespace", "autoscaler", "finalizers", "evictions", "budgets"}
 
 // Result is how a run went.
 type Result struct {
@@ -184,6 +184,10 @@ func (w *World) actor(name string) {
 		w.autoscale()
 	case "finalizers":
 		w.finalizersAct()
+	case "evictions":
+		w.evictionsAct()
+	case "budgets":
+		w.budgetsAct()
 	case "crash":
 		if p := w.processes[w.rng.IntN(len(w.processes))]; !p.busy && !p.dead {
 			w.note("%s is killed", p.name)
@@ -246,7 +250,7 @@ func (w *World) randomFault(c *call) Fault {
 // randomMeanwhile has others act while a request is under way.
 func (w *World) randomMeanwhile(*Process) {
 	if w.rng.IntN(100) < w.options.busy {
-		w.act([]string{"deliver", "nodes", "collector", "clock", "user", "trouble", "monkey", "lease", "machines", "namespace", "autoscaler", "finalizers"})
+		w.act([]string{"deliver", "nodes", "collector", "clock", "user", "trouble", "monkey", "lease", "machines", "namespace", "autoscaler", "finalizers", "evictions", "budgets"})
 	}
 	if w.options.two && w.rng.IntN(8) == 0 {
 		w.actor("sync")

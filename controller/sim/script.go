@@ -124,7 +124,7 @@ func (s *Script) calm() bool {
 		w.hasty = s.deliverOne()
 		return true
 	}
-	return w.collectorActs() || w.namespaceActs() || s.Nodes()
+	return w.collectorActs() || w.namespaceActs() || w.budgetsAct() || s.Nodes()
 }
 
 // replaceDead starts a process in place of one that has crashed. If its caches

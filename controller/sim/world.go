@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -27,6 +28,7 @@ type World struct {
 	server    *Server
 	checker   *invariant.Checker
 	rng       *rand.Rand
+	aside     *rand.Rand // what is drawn from it shifts nothing else
 	options   options
 	processes []*Process
 	// nodes by name, nodesMade how many there ever were, nodesGone since when those
@@ -37,6 +39,8 @@ type World struct {
 	// keys are the sets of the run, at the one that the user has to do with now.
 	keys []types.NamespacedName
 	at   types.NamespacedName
+	// draining is the node that is being drained, empty if none is.
+	draining string
 	// orphans are what the collector has yet to let go of, by the UID of the set.
 	orphans map[types.UID][]func()
 
@@ -85,6 +89,7 @@ func newWorld(seed uint64, told bool) *World {
 		clock:     testingclock.NewFakeClock(epoch),
 		checker:   invariant.New(),
 		rng:       rand.New(rand.NewPCG(seed, 0)),
+		aside:     rand.New(rand.NewPCG(seed, 1)),
 		nodes:     map[string]*node{},
 		nodesGone: map[string]time.Time{},
 		keys:      []types.NamespacedName{theKey},
@@ -289,7 +294,7 @@ func (w *World) calm(behind func() int) bool {
 			return true
 		}
 	}
-	return w.nodesAct() || w.collectorActs() || w.namespaceActs()
+	return w.nodesAct() || w.collectorActs() || w.namespaceActs() || w.budgetsAct()
 }
 
 // atRest checks what must hold at rest, and that rest costs nothing: neither a
@@ -394,6 +399,8 @@ func KindOf(o invariant.Object) string {
 		return "revision"
 	case *corev1.Node:
 		return "node"
+	case *policyv1.PodDisruptionBudget:
+		return "budget"
 	}
 	return fmt.Sprintf("%T", o)
 }
@@ -434,6 +441,8 @@ func describeChange(c *invariant.Change, version int64) string {
 		what = fmt.Sprintf("number %d", o.Revision)
 	case *corev1.Node:
 		what = fmt.Sprintf("%+v", group.ObserveNode(o))
+	case *policyv1.PodDisruptionBudget:
+		what = describeBudget(o)
 	}
 	if c.Before == c.After {
 		what = "unchanged"
