@@ -87,7 +87,8 @@ func (l *log) lastFinalizer(s *state) []*request {
 }
 
 // pick is the request among these that made a state. Several fit where later ones
-// changed nothing, since then they answer with the version that is there already.
+// changed nothing, since then they answer with the version that is there already. An
+// eviction does not say which pod of its name it was about: that of the last one.
 func pick(candidates []*request, s *state, before time.Time) *request {
 	var fit []*request
 	for _, r := range candidates {
@@ -100,6 +101,9 @@ func pick(candidates []*request, s *state, before time.Time) *request {
 	}
 	managers := s.managers()
 	return slices.MinFunc(fit, func(a, b *request) int {
+		if a.subresource == "eviction" && b.subresource == "eviction" {
+			a, b = b, a
+		}
 		return cmp.Or(cmp.Compare(b.manages(managers), a.manages(managers)), a.received.Compare(b.received))
 	})
 }
@@ -116,7 +120,7 @@ func (r *request) manages(managers []string) int {
 
 // fits says that a request is of the kind that can lead to a state.
 func (r *request) fits(s *state) bool {
-	if r.uid != "" && r.uid != s.uid() {
+	if r.uid != "" && r.uid != s.uid() || r.answered.Before(s.created()) {
 		return false
 	}
 	change := r.verb == "update" || r.verb == "patch"
@@ -127,11 +131,14 @@ func (r *request) fits(s *state) bool {
 		return r.deletes() || change && s.before.GetDeletionTimestamp() != nil
 	case s.condemned():
 		grace := s.after.GetDeletionGracePeriodSeconds()
+		if s.before.GetDeletionTimestamp() != nil && !r.force {
+			return false // it has the same grace period, or a longer one
+		}
 		return r.deletes() && (!r.force || grace == nil || *grace == 0)
 	case r.subresource == "binding":
 		return s.bound()
 	default:
-		return change || r.subresource == "eviction" // which marks the pod first
+		return change || r.subresource == "eviction" && s.marked() // before it deletes the pod
 	}
 }
 

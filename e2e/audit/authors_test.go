@@ -59,6 +59,15 @@ func TestAuthors(t *testing.T) {
 	code := func(n int32) func(*request) { return func(r *request) { r.code = n } }
 	collection := func(r *request) { r.Name, r.uid, r.version = "", "", "" }
 	other := func(r *request) { r.uid = "other" }
+	forced := func(r *request) { r.force = true }
+	within := func(seconds int64) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = &seconds }
+	}
+	marked := func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
+	}
+	nameless := func(r *request) { r.uid = "" }
+	made := func(p *corev1.Pod) { p.CreationTimestamp = metav1.Unix(5, 0) }
 	for _, tc := range []struct {
 		name  string
 		state *state
@@ -72,10 +81,18 @@ func TestAuthors(t *testing.T) {
 		{"what the object says of its manager goes first", podAt(5, pod(), pod(managedBy("kwok"))),
 			[]*request{asked(1, "patch", "", "5", client("lws-controller/v1")), asked(2, "patch", "status", "5", client("kwok/v0.8"))}, 1},
 		{"binding", podAt(5, pod(), pod(bound)), []*request{asked(1, "create", "eviction", "", other), asked(2, "create", "binding", "")}, 1},
-		{"an eviction marks the pod, which no binding does", podAt(5, pod(bound), pod(bound, managedBy("x"))),
+		{"an eviction marks the pod, which no binding does", podAt(5, pod(bound), pod(bound, marked)),
 			[]*request{asked(1, "create", "binding", ""), asked(2, "create", "eviction", "")}, 1},
-		{"an eviction that was refused once it had marked the pod", podAt(5, pod(bound), pod(bound, managedBy("x"))),
+		{"an eviction that was refused once it had marked the pod", podAt(5, pod(bound), pod(bound, marked)),
 			[]*request{asked(1, "patch", "status", "", code(409)), asked(2, "create", "eviction", "", code(404))}, 1},
+		{"evictions of this pod and of one that had its name before", podAt(5, pod(bound), pod(bound, going)),
+			[]*request{asked(1, "create", "eviction", "", nameless), asked(3, "create", "eviction", "", nameless), asked(2, "create", "eviction", "", nameless)}, 1},
+		{"a deletion by force after an eviction", podAt(5, pod(bound, going, within(30)), pod(bound, going, within(0))),
+			[]*request{asked(1, "create", "eviction", "", nameless), asked(2, "delete", "", "", forced)}, 1},
+		{"a binding soon after an eviction of the pod before", podAt(5, pod(), pod(bound)),
+			[]*request{asked(1, "create", "eviction", "", nameless), asked(2, "create", "binding", "")}, 1},
+		{"what was answered before the pod was made", podAt(5, pod(bound, made), pod(bound, made, going)),
+			[]*request{asked(1, "create", "eviction", "", nameless), asked(9, "delete", "", "")}, 1},
 		{"deletion that leaves the pod terminating, and a second one", podAt(5, pod(), pod(going)),
 			[]*request{asked(2, "delete", "", "5"), asked(1, "delete", "", "5"), asked(0, "patch", "", "5")}, 1},
 		{"gone", podAt(5, pod(going), nil), []*request{asked(1, "delete", "", "5")}, 0},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -55,6 +56,14 @@ func (s *state) uid() types.UID {
 		return s.after.GetUID()
 	}
 	return s.before.GetUID()
+}
+
+// created is when the object was made, in whole seconds.
+func (s *state) created() time.Time {
+	if s.after != nil {
+		return s.after.GetCreationTimestamp().Time
+	}
+	return s.before.GetCreationTimestamp().Time
 }
 
 // decode makes objects of what etcd stored.
@@ -128,6 +137,13 @@ func (s *state) condemned() bool {
 	before, after := s.before.GetDeletionGracePeriodSeconds(), s.after.GetDeletionGracePeriodSeconds()
 	return s.before.GetDeletionTimestamp() == nil && s.after.GetDeletionTimestamp() != nil ||
 		before != nil && after != nil && *before != *after
+}
+
+// marked says that a pod was marked as one to be evicted.
+func (s *state) marked() bool {
+	before, _ := s.before.(*corev1.Pod)
+	after, ok := s.after.(*corev1.Pod)
+	return ok && !hasCondition(before, corev1.DisruptionTarget) && hasCondition(after, corev1.DisruptionTarget)
 }
 
 // bound says that a pod was given its node.
