@@ -145,7 +145,9 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 		}
 	}
 	c.restingServices(s, groups, waits, add)
-	c.restingBudget(s, groups, add)
+	if spent == 0 { // else groups are left as they are, and count as down
+		c.restingBudget(s, groups, add)
+	}
 	if !stuck && !stuckGroups && spent == 0 {
 		c.restingSteering(s, groups, blocked, add)
 	}
