@@ -176,9 +176,7 @@ func (c *Controller) input(m *memory, now time.Time) rollout.Input {
 	k.Services = c.services(m, now)
 	in := k.Input(now)
 	in.Nodes = c.nodes(m, now)
-	if now.Before(m.outdatedCRDUntil) {
-		in.MaxEntries = 0
-	}
+	in.Unrecorded = m.pruned != nil
 	for index, h := range m.held {
 		in.Held[index] = h.until
 	}

@@ -54,9 +54,10 @@ type memory struct {
 	heldServices map[string]hold
 	// disruption is what is known of the PodDisruptionBudget besides the cache.
 	disruption disruptionMemory
-	// outdatedCRDUntil is set while the stored CRD drops what must be recorded
-	// before a teardown: no teardown is tried before then. Zero: all is well.
-	outdatedCRDUntil time.Time
+	// pruned is the status as it was last meant, while the stored CRD drops what it
+	// does not know; nil: all is well. probeAt is when that is tried again.
+	pruned  *v1.LeaderWorkerSetStatus
+	probeAt time.Time
 	// reset: the restart counts are reset for the annotation recover that is on the
 	// set, as many as wereReset.
 	reset     bool
@@ -155,7 +156,8 @@ func (m *memory) observeSet(set *v1.LeaderWorkerSet) bool {
 		clear(m.heldServices)
 		m.unstored = hold{}
 	}
-	m.set = set
+	m.notice(set)
+	m.set = m.whole(set)
 	m.steering, m.unread = rollout.ReadSteering(set.Annotations)
 	if !m.steering.Recover {
 		m.reset, m.wereReset = false, 0

@@ -111,9 +111,9 @@ const reasonCRDOutdated = "CRDOutdated"
 // trouble is what needs a person, with the reason to show. What is over keeps
 // its reason.
 func (m *memory) trouble(s *v1.LeaderWorkerSetStatus, t *rollout.Tally) (reason, message string) {
-	if !m.outdatedCRDUntil.IsZero() {
+	if m.pruned != nil {
 		return reasonCRDOutdated, "The stored status lacks what was written: the LeaderWorkerSet CRD is older than this controller. " +
-			"No group is torn down until the CRD is applied again"
+			"Until the CRD is applied again, no rollout goes on, and this process alone knows how often groups have failed"
 	}
 	if m.unstored.tries > 0 {
 		return m.unstored.reason, unstoredMessage(m.unstored)

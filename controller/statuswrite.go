@@ -13,38 +13,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1 "lws-controller/api/v1"
-	"lws-controller/controller/rollout"
 )
 
 // countsEvery is the least time between two writes of nothing but counts.
 const countsEvery = 500 * time.Millisecond
 
-// recordAhead stores the teardowns and restart counts of a plan before it is
-// carried out, and reports whether they were stored: an older CRD drops them
-// silently. Then nothing may be torn down.
-func (c *Controller) recordAhead(ctx context.Context, m *memory, plan *rollout.Plan, now time.Time) (bool, error) {
-	s := m.status(c.input(m, now), now)
-	s.Recycling, s.GroupRestarts = plan.Recycling, plan.Restarts
-	if err := c.patchStatus(ctx, m, s); err != nil {
-		return false, err
-	}
-	if got := &m.set.Status; len(got.Recycling) == len(plan.Recycling) && len(got.GroupRestarts) == len(plan.Restarts) &&
-		got.EstablishedReplicas == s.EstablishedReplicas {
-		m.outdatedCRDUntil = time.Time{}
-		return true, nil
-	}
-	m.outdatedCRDUntil = now.Add(outdatedCRDDelay)
-	return false, nil
-}
-
 // writeStatus stores the status if it differs from the stored one. Where only
 // counts do, it may wait a little for more of them.
 func (c *Controller) writeStatus(ctx context.Context, m *memory, now time.Time, wait *Wait) error {
 	s := m.status(c.input(m, now), now)
-	if equality.Semantic.DeepEqual(s, &m.set.Status) {
+	due := m.probeDue(now)
+	if equality.Semantic.DeepEqual(s, &m.set.Status) && !due {
 		return nil
 	}
-	if onlyCounts(s, &m.set.Status) {
+	if onlyCounts(s, &m.set.Status) && !due {
 		if rest := m.statusWritten.Add(countsEvery).Sub(now); rest > 0 {
 			wait.sooner(rest)
 			return nil
@@ -77,7 +59,7 @@ func onlyCounts(a, b *v1.LeaderWorkerSetStatus) bool {
 // still the one it was computed from, and takes in the answer.
 func (c *Controller) patchStatus(ctx context.Context, m *memory, s *v1.LeaderWorkerSetStatus) error {
 	before := m.set.Status.DeepCopy()
-	patch, err := statusPatch(m.set, s)
+	patch, err := statusPatch(m.asStored(), s)
 	if err != nil {
 		return fmt.Errorf("status patch: %w", err)
 	}
@@ -91,8 +73,11 @@ func (c *Controller) patchStatus(ctx context.Context, m *memory, s *v1.LeaderWor
 		return apierrors.NewConflict(v1.SchemeGroupVersion.WithResource(v1.Resource).GroupResource(), m.key.Name,
 			errors.New("the set was replaced"))
 	}
-	m.observeSet(stored)
 	m.statusWritten = c.Clock.Now()
+	m.noteAnswer(s, &stored.Status, m.statusWritten)
+	if !m.observeSet(stored) {
+		m.set = m.whole(m.set) // the write has changed nothing
+	}
 	c.announceConditions(m, before, &m.set.Status)
 	if now := isTrue(&m.set.Status, v1.ConditionDegraded); now != nil && now.Reason == reasonCRDOutdated {
 		c.warn(m, "crd", now.Reason, "RecordTeardown", "%s", now.Message)

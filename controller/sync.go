@@ -22,9 +22,6 @@ const (
 	// how long it may start new requests. What is left is done in the next one.
 	syncWrites = 500
 	syncTime   = 2 * time.Second
-	// outdatedCRDDelay is how long no teardown is tried after one could not be
-	// recorded.
-	outdatedCRDDelay = 30 * time.Second
 	// maxEntries is how many teardowns fit into the status.
 	maxEntries = 2000
 	// staleDelay is how long a sync waits for a cache that lags behind our writes.
@@ -149,21 +146,13 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	if !settled {
 		return wait, errors.Join(errs...)
 	}
-	if plan.Ahead {
-		// Nothing is deleted before the reason for it is on record.
-		recorded, err := c.recordAhead(ctx, m, &plan, now)
-		switch {
-		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-			wait.sooner(conflictDelay)
-			return wait, nil
-		case err != nil:
-			return wait, fmt.Errorf("recording teardowns: %w", err)
-		case recorded:
-			c.announceTeardowns(ctx, m, plan.Started)
-			c.lookAgain(ctx, m, now)
-		default:
-			plan = c.plan(m, now) // without teardowns
-		}
+	// Nothing is deleted before the reason for it is on record.
+	err = c.ahead(ctx, m, &plan, now)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		wait.sooner(conflictDelay)
+		return wait, nil
+	} else if err != nil {
+		return wait, fmt.Errorf("recording teardowns: %w", err)
 	}
 	errs = append(errs, c.execute(ctx, m, &plan, &wait)...)
 	m.blocked = plan.Blocked
@@ -192,8 +181,8 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	if !plan.WakeAt.IsZero() {
 		wait.sooner(plan.WakeAt.Sub(now))
 	}
-	if now.Before(m.outdatedCRDUntil) {
-		wait.sooner(m.outdatedCRDUntil.Sub(now))
+	if m.pruned != nil {
+		wait.sooner(m.probeAt.Sub(now))
 	}
 	return wait, errors.Join(errs...)
 }

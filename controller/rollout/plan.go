@@ -38,6 +38,8 @@ type Input struct {
 	ProgressingSince time.Time
 	// Recycle are groups that somebody wants recreated once.
 	Recycle RecycleRequest
+	// Unrecorded: teardowns cannot be put on record, so that none begins which can wait.
+	Unrecorded bool `json:",omitempty"`
 	// ForceDeleteAfter is how long after its deadline a pod is deleted by force whose
 	// node is not Ready; zero: never.
 	ForceDeleteAfter time.Duration

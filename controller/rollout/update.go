@@ -119,6 +119,9 @@ func (p *planner) update() {
 	if p.Paused || p.Stalled && at.onTheWay > 0 {
 		return
 	}
+	if p.Unrecorded {
+		return
+	}
 	var idle, serving []*group.View
 	young := 0 // of those that serve, those not yet for long enough come first
 	for i := len(at.outdated) - 1; i >= 0; i-- {
@@ -167,7 +170,7 @@ func (p *planner) moveOn(v *group.View) {
 // revision where the group is to have that anyway, there is room and nothing is
 // paused, else its own.
 func (p *planner) rebuildAt(v *group.View) string {
-	if p.Paused || v.Revision == p.Update || v.Index < p.Partition || p.at.unproven && p.at.room <= 0 {
+	if p.Paused || p.Unrecorded || v.Revision == p.Update || v.Index < p.Partition || p.at.unproven && p.at.room <= 0 {
 		return v.Revision
 	}
 	return p.Update
@@ -266,7 +269,7 @@ func (p *planner) setSurge() {
 			need--
 		}
 	}
-	if p.Paused || len(p.at.outdated) == 0 && !p.at.asked {
+	if p.Paused || p.Unrecorded || len(p.at.outdated) == 0 && !p.at.asked {
 		return // none is made any more; those that there are stay until all is done
 	}
 	for _, free := range []bool{true, false} {

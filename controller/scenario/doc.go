@@ -60,6 +60,9 @@
 //	    sets labels. One without a prefix has leaderworkerset.sigs.k8s.io/.
 //	squat pod a-1 name=a
 //	    creates a pod or a service that is not the set's, with labels if wished.
+//	crd published
+//	    has the CRD be the published one, which drops what it does not know of the
+//	    status; "crd ours" applies ours again.
 //	quota 3
 //	    limits how many pods there may be; "quota none" lifts it.
 //

@@ -118,7 +118,11 @@ func (a api) PatchSetStatus(_ context.Context, key types.NamespacedName, patch [
 		}
 		r.subresource = "status"
 		return update(s, s.sets, key, r, func(o *v1.LeaderWorkerSet) error {
-			return mergeStatus(&o.Status, patch)
+			err := mergeStatus(&o.Status, patch)
+			if s.prunes {
+				prune(&o.Status)
+			}
+			return err
 		})
 	})
 	a.p.learn(set)

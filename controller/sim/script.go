@@ -257,6 +257,17 @@ func (s *Script) fault(c *call) Fault {
 // Quota limits how many pods there may be; 0: any number.
 func (s *Script) Quota(n int) { s.world.server.quota = n }
 
+// PublishedCRD has the CRD be the published one, which drops what it does not know of
+// each set that is written, or ours again. What is put on record cannot be judged from
+// then on.
+func (s *Script) PublishedCRD(is bool) {
+	s.world.server.prunes = is
+	s.world.checker.Unrecorded = true
+	if is {
+		s.world.Edit("a label, under the published CRD", func(set *v1.LeaderWorkerSet) { prune(&set.Status) })
+	}
+}
+
 // NewSet is a set as the API server stores it, with all defaults.
 func NewSet() *v1.LeaderWorkerSet { return newSet(1, 1) }
 

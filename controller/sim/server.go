@@ -35,7 +35,9 @@ type Server struct {
 	nodes     *table[*corev1.Node]
 	budgets   *table[*policyv1.PodDisruptionBudget]
 	// quota is how many pods there may be; 0: any number.
-	quota int
+	// prunes: the CRD is that of another version, and drops what it does not know.
+	prunes bool
+	quota  int
 	// ending: the namespace is being deleted.
 	ending bool
 	// observe is told of every accepted request.
@@ -256,3 +258,9 @@ func (s *Server) tell(before, after invariant.Object, verb invariant.Verb, r req
 
 // now is the time as the API stores it: whole seconds.
 func (s *Server) now() metav1.Time { return metav1.NewTime(s.clock.Now().Truncate(time.Second)) }
+
+// prune drops what the published CRD does not know of a status.
+func prune(s *v1.LeaderWorkerSetStatus) {
+	s.CurrentRevision, s.UpdateRevision, s.EstablishedReplicas = "", "", 0
+	s.Groups, s.Recycling, s.GroupRestarts = nil, nil, nil
+}
