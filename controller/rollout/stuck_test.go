@@ -91,7 +91,7 @@ func TestStuck(t *testing.T) {
 		"gone":           {[]group.Going{pod("a-0", "gone")}, []string{"a-0", "node gone"}},
 		"unbound":        {[]group.Going{pod("a-0", "")}, []string{"a-0", "never bound"}},
 		"not known":      {[]group.Going{pod("a-0", "other")}, []string{"a-0", "node other", "delete the node"}},
-		"several":        {[]group.Going{late, pod("a-0", "silent"), pod("a-0-1", "silent"), pod("a-0-2", "up")}, []string{"a-0 ", "and 2 more of its pods"}},
+		"several":        {[]group.Going{late, pod("a-0", "silent"), pod("a-0-1", "silent"), pod("a-0-2", "up")}, []string{"a-0,", "and 2 more of its pods"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := StuckIn(&group.View{Going: tc.going}, nodes, deadline.Add(stuckAfter))
