@@ -203,7 +203,11 @@ func (s *Script) Lag(cache string, is bool) { s.lagging[cache] = is }
 // Deliver has a cache take in the next n writes, all of them if n is negative, one
 // by one or as one list. It returns how many are left.
 func (s *Script) Deliver(cache string, n int, listed bool) int {
-	f := s.world.processes[0].feeds()[slices.Index(Caches, cache)]
+	feeds, i := s.world.processes[0].feeds(), slices.Index(Caches, cache)
+	if i >= len(feeds) {
+		return 0 // there is nothing of that kind
+	}
+	f := feeds[i]
 	if n < 0 || n > f.lag() {
 		n = f.lag()
 	}
