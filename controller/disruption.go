@@ -188,7 +188,7 @@ func (c *Controller) createBudget(ctx context.Context, m *memory, want *policyv1
 	}
 	c.tookBudget(ctx, m, created, "Created")
 	c.event(m, nil, corev1.EventTypeNormal, "CreatedDisruptionBudget", "KeepDisruptionBudget",
-		"Created PodDisruptionBudget %s: evictions take down %d groups at a time", created.Name, m.steering.DisruptionBudget)
+		"Created PodDisruptionBudget %s: groups that evictions may take down at a time: %d", created.Name, m.steering.DisruptionBudget)
 	return nil
 }
 

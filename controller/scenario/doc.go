@@ -50,7 +50,7 @@
 //	delete namespace
 //	    deletes the namespace with all that is in it.
 //	delete pod a-0-1
-//	    deletes a pod, service or revision by hand.
+//	    deletes a pod, service, revision or budget by hand.
 //	finalizer a-0-1 example.com/held
 //	    puts a finalizer on a pod; with "lift", takes it off.
 //	strip a-0-1 label=group-index
@@ -59,7 +59,10 @@
 //	label a-0-1 name=a
 //	    sets labels. One without a prefix has leaderworkerset.sigs.k8s.io/.
 //	squat pod a-1 name=a
-//	    creates a pod or a service that is not the set's, with labels if wished.
+//	    creates a pod or a service that is not the set's, with labels if wished. squat
+//	    budget theirs name=a creates a disruption budget for the pods with these labels.
+//	evict a-0-1 a-1
+//	    evicts pods, one after the other, as a drain does: as far as budgets allow it.
 //	crd published
 //	    has the CRD be the published one, which drops what it does not know of the
 //	    status; "crd ours" applies ours again.
@@ -93,7 +96,7 @@
 // # Commands of the controller
 //
 //	lag pods
-//	    the cache (sets, pods, services, revisions, nodes; none named: all) takes nothing
+//	    the cache (sets, pods, services, revisions, nodes, budgets; none named: all) takes nothing
 //	    in by itself. lag pods off, lag off: it does again.
 //	deliver pods writes=2 listed
 //	    has a cache, or each, take in some writes or all; listed: at once, as a list
@@ -117,7 +120,7 @@
 //
 // # Commands that show
 //
-//	show groups pods status services revisions
+//	show groups pods status services revisions budgets
 //	    what there is: groups as the controller's debug page shows them, objects as
 //	    the API server has them. Without arguments: groups.
 //	journal 0

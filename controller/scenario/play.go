@@ -23,7 +23,7 @@ type play struct {
 type command func(p *play, a args) error
 
 var commands = map[string]command{
-	"advance": advance, "apply": apply, "crd": crd, "deliver": deliver, "delete": deleteObject, "edit": edit,
+	"advance": advance, "apply": apply, "crd": crd, "deliver": deliver, "delete": deleteObject, "edit": edit, "evict": evict,
 	"fault": fault, "finalizer": finalizer, "journal": journal, "label": label, "lag": lag,
 	"node": node, "nodes": nodes, "pause": pause,
 	"pod": pod, "quota": quota, "rest": rest, "restart": restart, "resume": resume, "scale": scale,

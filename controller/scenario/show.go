@@ -35,6 +35,10 @@ func show(p *play, a args) error {
 			for _, s := range p.script.Services() {
 				p.line("service %s selects %s", s.Name, selects(s))
 			}
+		case "budgets":
+			for _, b := range p.script.Budgets() {
+				p.line("budget %s %s, %d may go", b.Name, protects(b), b.Status.DisruptionsAllowed)
+			}
 		case "revisions":
 			for _, r := range p.script.Revisions() {
 				p.line("revision %s number %d", r.Name, r.Revision)

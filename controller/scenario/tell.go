@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "lws-controller/api/v1"
@@ -165,6 +166,8 @@ func birth(o invariant.Object) string {
 		return fmt.Sprintf("(%s, incarnation %s)", o.Labels[v1.LabelRevision], o.Annotations[v1.AnnotationIncarnation])
 	case *appsv1.ControllerRevision:
 		return fmt.Sprintf("(number %d)", o.Revision)
+	case *policyv1.PodDisruptionBudget:
+		return protects(o)
 	}
 	return ""
 }
@@ -191,7 +194,22 @@ func patched(c *invariant.Change) (verb, why string) {
 	if r, ok := c.After.(*appsv1.ControllerRevision); ok {
 		return "patch", fmt.Sprintf("(number %d)", r.Revision)
 	}
+	if b, ok := c.After.(*policyv1.PodDisruptionBudget); ok {
+		return "update", protects(b)
+	}
 	return "patch", ""
+}
+
+// protects says how many pods of which groups a budget keeps.
+func protects(b *policyv1.PodDisruptionBudget) string {
+	of := metav1.FormatLabelSelector(b.Spec.Selector)
+	for _, r := range b.Spec.Selector.MatchExpressions {
+		of = "no group"
+		if len(r.Values) > 0 {
+			of = "groups " + strings.Join(r.Values, " ")
+		}
+	}
+	return fmt.Sprintf("(%s pods of %s)", b.Spec.MinAvailable.String(), of)
 }
 
 // Refused tells of a write that failed.

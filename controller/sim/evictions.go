@@ -142,14 +142,19 @@ func (w *World) rival(is bool) {
 		_ = remove(w.server, w.server.budgets, key, request{by: invariant.User})
 		return
 	}
-	one := intstr.FromInt32(1)
 	w.note("a user keeps a budget of his own")
-	_, err := create(w.server, w.server.budgets, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one,
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{v1.LabelName: theKey.Name}}}}, request{by: invariant.User})
+	_, err := create(w.server, w.server.budgets, budgetOf(metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		map[string]string{v1.LabelName: theKey.Name}), request{by: invariant.User})
 	if err == nil {
 		w.covered["rival budget"]++
 	}
+}
+
+// budgetOf is a budget for the pods with these labels, of which one must stay.
+func budgetOf(meta metav1.ObjectMeta, labels map[string]string) *policyv1.PodDisruptionBudget {
+	one := intstr.FromInt32(1)
+	return &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one,
+		Selector: &metav1.LabelSelector{MatchLabels: labels}}}
 }
 
 // Drain lets no pod start on a node any more; drainOne evicts those that are there.

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -302,6 +303,15 @@ func (s *Script) Trouble(name, pod string) error {
 	return fmt.Errorf("there is no trouble called %s", name)
 }
 
+// Evict evicts a pod, if that is allowed.
+func (s *Script) Evict(name string) error {
+	p, err := s.pod(name)
+	if err == nil {
+		err = s.world.Evict(p)
+	}
+	return err
+}
+
 // ChangePod changes a pod as a person does.
 func (s *Script) ChangePod(name string, f func(*corev1.Pod)) error {
 	p, err := s.pod(name)
@@ -320,7 +330,7 @@ func (s *Script) ChangeRevision(name string, f func(*appsv1.ControllerRevision))
 	return err
 }
 
-// Delete deletes a pod, service or revision as a person does.
+// Delete deletes a pod, service, revision or budget as a person does.
 func (s *Script) Delete(kind, name string) error {
 	server, r := s.world.server, request{by: invariant.User}
 	switch key := s.key(name); kind {
@@ -330,11 +340,14 @@ func (s *Script) Delete(kind, name string) error {
 		return remove(server, server.services, key, r)
 	case "revision":
 		return remove(server, server.revisions, key, r)
+	case "budget":
+		return remove(server, server.budgets, key, r)
 	}
 	return fmt.Errorf("cannot delete a %s", kind)
 }
 
-// Squat creates a pod or a service that is not the set's.
+// Squat creates a pod or a service that is not the set's, with these labels, or a
+// budget for the pods with these labels.
 func (s *Script) Squat(kind, name string, labels map[string]string) error {
 	meta := metav1.ObjectMeta{Namespace: theKey.Namespace, Name: name, Labels: labels}
 	var err error
@@ -344,6 +357,8 @@ func (s *Script) Squat(kind, name string, labels map[string]string) error {
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}, r)
 	case "service":
 		_, err = create(server, server.services, &corev1.Service{ObjectMeta: meta}, r)
+	case "budget":
+		_, err = create(server, server.budgets, budgetOf(meta, labels), r)
 	default:
 		err = fmt.Errorf("cannot make a %s", kind)
 	}
@@ -360,9 +375,10 @@ func (s *Script) pod(name string) (*corev1.Pod, error) { return get(s.world.serv
 func (s *Script) Set() *v1.LeaderWorkerSet { return s.world.server.sets.items[theKey] }
 
 // Pods, Services and Revisions are the objects there are, by name.
-func (s *Script) Pods() []*corev1.Pod                     { return s.world.server.pods.list() }
-func (s *Script) Services() []*corev1.Service             { return s.world.server.services.list() }
-func (s *Script) Revisions() []*appsv1.ControllerRevision { return s.world.server.revisions.list() }
+func (s *Script) Pods() []*corev1.Pod                      { return s.world.server.pods.list() }
+func (s *Script) Budgets() []*policyv1.PodDisruptionBudget { return s.world.server.budgets.list() }
+func (s *Script) Services() []*corev1.Service              { return s.world.server.services.list() }
+func (s *Script) Revisions() []*appsv1.ControllerRevision  { return s.world.server.revisions.list() }
 
 // Debug is what the controller shows of the set on its page.
 func (s *Script) Debug() []controller.DebugSet {
