@@ -40,11 +40,25 @@ func S23(c *Checker, ch *Change) string {
 	return ""
 }
 
+// s23Budget judges a budget by the set that its author saw, or by a newer one where it
+// may have seen that.
 func (c *Checker) s23Budget(ch *Change, b *policyv1.PodDisruptionBudget) string {
 	c.count("S23")
-	set := ch.Seen.Set
+	c.disruptions.allowed[ch.Seen.Set.UID] = 0
+	message := ""
+	for _, set := range append([]*v1.LeaderWorkerSet{ch.Seen.Set}, ch.Seen.Later...) {
+		if message = c.s23BudgetOf(ch, b, set); message == "" {
+			c.disruptions.allowed[set.UID] = max(c.disruptions.allowed[set.UID], steering(set).DisruptionBudget)
+		}
+	}
+	if c.disruptions.allowed[ch.Seen.Set.UID] > 0 {
+		return ""
+	}
+	return message
+}
+
+func (c *Checker) s23BudgetOf(ch *Change, b *policyv1.PodDisruptionBudget, set *v1.LeaderWorkerSet) string {
 	d := steering(set).DisruptionBudget
-	c.disruptions.allowed[set.UID] = d
 	if d < 1 {
 		return fmt.Sprintf("budget %s written, which nobody asks for", b.Name)
 	}

@@ -8,12 +8,15 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/revision"
+	"lws-controller/topology"
 )
 
 // story feeds a checker with changes and collects the numbers of what they broke.
@@ -76,6 +79,9 @@ func (s *story) pod(name string, n int, key string, change ...func(*corev1.Pod))
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name + strconv.Itoa(n)), OwnerReferences: s.owners(),
 		Labels:      map[string]string{v1.LabelName: "a", v1.LabelRevision: key},
 		Annotations: map[string]string{v1.AnnotationIncarnation: strconv.Itoa(n), v1.AnnotationSize: "2"}}}
+	if index, _, ok := topology.ParsePodName("a", name); ok {
+		p.Labels[v1.LabelGroupIndex] = strconv.Itoa(int(index))
+	}
 	for _, c := range change {
 		c(p)
 	}
@@ -396,6 +402,33 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 		{"observedGeneration goes back", "S17", func(s *story) {
 			s.status(func(st *v1.LeaderWorkerSetStatus) { st.ObservedGeneration = 1 })
 		}},
+		{"a budget lets two pods go", "S23", func(s *story) {
+			s.budget(2, "0", "1")
+		}},
+		{"a budget lets a pod go while a group is down", "S23", func(s *story) {
+			s.budget(3, "0", "1")
+		}},
+		{"a budget asks for all pods while a group is down", "", func(s *story) {
+			s.budget(4, "0", "1")
+		}},
+		{"a budget protects a group that is torn down", "S23", func(s *story) {
+			s.teardown(v1.RecycleScaleDown)
+			s.budget(4, "0", "1")
+		}},
+		{"a budget that nobody asks for", "S23", func(s *story) {
+			s.partition("0")
+			s.budget(4, "0", "1")
+		}},
+		{"two groups are evicted where one may be", "S23", func(s *story) {
+			s.budget(5, "0", "1", "2")
+			s.evict("a-0")
+			s.evict("a-1")
+		}},
+		{"a second pod of the same group is evicted", "", func(s *story) {
+			s.budget(5, "0", "1", "2")
+			s.evict("a-0")
+			s.evict("a-0-1")
+		}},
 		{"an old leader goes on for too long", "S19", func(s *story) {
 			s.change(&Change{By: Controller, Verb: Create, After: s.pod("a-0", 1, "r"), At: now.Add(time.Minute), Seen: s.deposed()})
 		}},
@@ -413,6 +446,35 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// budget is written for these groups of three, all of which are Ready, and of which
+// evictions may take down one at a time, or what an annotation says.
+func (s *story) budget(minAvailable int32, groups ...string) {
+	for _, leader := range []string{"a-0", "a-1", "a-2"} {
+		s.run(leader, 1, "r")
+	}
+	number := intstr.FromInt32(minAvailable)
+	seen := s.sets[types.NamespacedName{Namespace: "ns", Name: "a"}].DeepCopy()
+	if seen.Annotations == nil {
+		seen.Annotations = map[string]string{v1.AnnotationDisruptionBudget: "1"}
+	}
+	s.change(&Change{By: Controller, Verb: Create, Seen: &Seen{Set: seen, Pods: s.version}, After: &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "budget", OwnerReferences: s.owners()},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &number, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{v1.LabelName: "a"},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1.LabelGroupIndex, Operator: metav1.LabelSelectorOpIn, Values: groups}}}},
+	}})
+}
+
+// evict marks a pod as one that is evicted.
+func (s *story) evict(name string) {
+	before := s.pods[types.NamespacedName{Namespace: "ns", Name: name}]
+	after := before.DeepCopy()
+	disruptedPod(after)
+	s.change(&Change{By: Evictor, Verb: Update, Before: before, After: after})
+	going := after.DeepCopy()
+	going.DeletionTimestamp = &metav1.Time{Time: now}
+	s.change(&Change{By: Evictor, Verb: Delete, Before: after, After: going})
 }
 
 // deposed is what a leader knows that has just lost its lease.

@@ -3,7 +3,7 @@ package mutant
 import "slices"
 
 // mutants are the bugs that are planted.
-var mutants = slices.Concat(identityAndOrder, budgets, durableFacts, steering, effort)
+var mutants = slices.Concat(identityAndOrder, budgets, disruptions, durableFacts, steering, effort)
 
 var identityAndOrder = []mutant{
 	{"a pod is deleted by name alone", "the next pod of the name dies in place of the old one",
@@ -75,6 +75,22 @@ var budgets = []mutant{
 	{"surge groups stay", "accelerators are held that nobody uses",
 		"controller/rollout/update.go", "need := p.surgeNeeded()", "need := p.Budget.Surge",
 		random(300), "L1"},
+}
+
+var disruptions = []mutant{
+	{"a budget lets two pods go at a time", "a drain takes two groups where one may be down",
+		"controller/rollout/disruption.go", "b.MinAvailable--", "b.MinAvailable -= 2",
+		scenario("drain"), "S23"},
+	{"one group too many may be down", "the same, one after the other",
+		"controller/rollout/disruption.go", "if down < p.DisruptionBudget &&", "if down <= p.DisruptionBudget &&",
+		scenario("drain"), "S23"},
+	{"a group that is torn down stays in the budget", "a drain waits for pods that serve nobody, and the next group for them",
+		"controller/rollout/disruption.go", "p.entries[v.Index] != nil || !p.wanted(v.Index) || !p.ready(v) && !p.podwise(v)",
+		"!p.wanted(v.Index) || p.entries[v.Index] == nil && !p.ready(v) && !p.podwise(v)",
+		random(600), "S23"},
+	{"an update is not counted among what is down", "a drain takes a group beside the one that is being updated",
+		"controller/rollout/disruption.go", "down := min(p.Replicas, max(p.Established, there)) - standing", "down := there - standing",
+		scenario("drain-update"), "S23"},
 }
 
 var durableFacts = []mutant{

@@ -15,6 +15,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -127,7 +128,7 @@ const historyFile = "history.jsonl"
 // returns the path.
 func (r *Record) Save(dir string) (string, error) {
 	var out bytes.Buffer
-	codec := scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion)
+	codec := scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion)
 	for _, s := range r.states {
 		l := line{Revision: s.version, Key: s.key()}
 		var err error

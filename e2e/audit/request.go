@@ -132,6 +132,8 @@ func judged(ref *auditv1.ObjectReference) bool {
 	switch ref.Resource {
 	case pods, services:
 		return ref.APIGroup == ""
+	case budgets:
+		return ref.APIGroup == "policy"
 	case revisions:
 		return ref.APIGroup == "apps"
 	case sets:
@@ -161,6 +163,8 @@ const (
 // by is who made the request.
 func (r *request) by() invariant.Actor {
 	switch {
+	case r.subresource == "eviction":
+		return invariant.Evictor
 	case strings.HasPrefix(r.agent, ControllerAgent) || strings.HasSuffix(r.user, controllerAccount):
 		return invariant.Controller
 	case r.user == "system:kube-scheduler":

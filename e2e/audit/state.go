@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,7 @@ const (
 	pods      = "pods"
 	services  = "services"
 	revisions = "controllerrevisions"
+	budgets   = "poddisruptionbudgets"
 	sets      = lwsv1.Resource
 )
 
@@ -33,6 +35,7 @@ var prefixes = map[string]string{
 	"/registry/pods/":                                 pods,
 	"/registry/services/specs/":                       services,
 	"/registry/controllerrevisions/":                  revisions,
+	"/registry/poddisruptionbudgets/":                 budgets,
 	"/registry/" + lwsv1.GroupName + "/" + sets + "/": sets,
 }
 
@@ -121,6 +124,8 @@ func decodeObject(resource string, data []byte) (invariant.Object, error) {
 	case *corev1.Service:
 		return o, nil
 	case *appsv1.ControllerRevision:
+		return o, nil
+	case *policyv1.PodDisruptionBudget:
 		return o, nil
 	}
 	return nil, fmt.Errorf("a %T was not expected", decoded)

@@ -50,7 +50,7 @@ func TestTwoNodes(t *testing.T) {
 			}
 			drains.Wait()
 			set = env.WaitAvailable(t, set)
-			if p, most := pastOf(t, set), int(groups[0]-'0'); p.mostDown > most || p.evicted != most || p.disrupted < 4 {
+			if p, most := pastOf(t, set), int(groups[0]-'0'); p.mostDown > most || p.evicted < 1 || p.disrupted < 4 {
 				t.Errorf("%+v: want %s groups at a time, each at least once", p, groups)
 			}
 		})
