@@ -78,12 +78,12 @@ func lacks(got, want *v1.LeaderWorkerSetStatus) bool {
 }
 
 // notice finds out that somebody else's write has cost the set what its CRD drops: the
-// update revision is there from the first status on.
+// counts by phase are there from the first status on.
 func (m *memory) notice(set *v1.LeaderWorkerSet) {
 	switch {
 	case m.set == nil || m.set.UID != set.UID:
 		m.pruned = nil
-	case m.pruned == nil && m.set.Status.UpdateRevision != "" && set.Status.UpdateRevision == "":
+	case m.pruned == nil && m.set.Status.Groups != nil && set.Status.Groups == nil:
 		m.pruned = m.set.Status.DeepCopy()
 	}
 }

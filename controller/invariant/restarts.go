@@ -2,6 +2,8 @@ package invariant
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -71,7 +73,7 @@ func (c *Checker) s12Budget(after *v1.LeaderWorkerSet, e v1.RecyclingGroup, was,
 	switch {
 	case is > was && budget != nil && is > *budget:
 		return fmt.Sprintf("group %d is recreated for the %d. time, and may be %d times", e.Index, is, *budget)
-	case is == was && c.failed(after.UID, e.Index, e.Incarnation) && !f.free[e.Incarnation] && !f.mixed[e.Incarnation]:
+	case is == was && !f.leaderless[e.Incarnation] && c.failed(after.UID, e.Index, e.Incarnation) && !f.free[e.Incarnation] && !f.mixed[e.Incarnation]:
 		return fmt.Sprintf("group %d is recreated without being counted, and nothing happened that does not count", e.Index)
 	}
 	return ""
@@ -92,15 +94,16 @@ func (c *Checker) spent(s *v1.LeaderWorkerSet, index int32, mates []*corev1.Pod)
 			count = r.Count
 		}
 	}
-	failed := false
-	for _, p := range mates {
-		failed = failed || ended(p) || restarts(p) > 0
-	}
+	sum, _ := restartSum(mates)
+	failed := sum > 0
 	if policy == v1.RecreateGroupAfterStart {
-		sum, _ := restartSum(mates)
-		failed = failed && (c.group(s.UID, index).hard[incarnation(mates[0])] || sum > c.group(s.UID, index).started[incarnation(mates[0])])
+		failed = false
+		for _, p := range mates {
+			seen, err := strconv.ParseInt(p.Annotations[v1.AnnotationRestartsSeen], 10, 64)
+			failed = failed || err == nil && sum > seen
+		}
 	}
-	return failed && count >= *budget
+	return (failed || slices.ContainsFunc(mates, ended)) && count >= *budget
 }
 
 // restingSpent checks that a set says so when groups are left as they are.

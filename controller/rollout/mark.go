@@ -51,12 +51,18 @@ func (p *planner) mark() {
 // only where a pod that had restarted is another one now, since its restarts would hide
 // as many to come.
 func (p *planner) start(v *group.View) {
-	if p.restartPolicy(v) != v1.RecreateGroupAfterStart || !v.Whole || !v.AllStarted {
+	if !p.startsNow(v) {
 		return
 	}
 	if seen := v.Leader.RestartsSeen; seen == nil || v.Restarts < *seen {
 		p.Start = append(p.Start, Start{Index: v.Index, Leader: leaderRef(v), Version: v.Leader.Version, Restarts: v.Restarts})
 	}
+}
+
+// startsNow says that all of a group is there and has started, known or not. What fails
+// from then on is a failure of the group, as soon as the leader says so.
+func (p *planner) startsNow(v *group.View) bool {
+	return p.restartPolicy(v) == v1.RecreateGroupAfterStart && v.Whole && v.AllStarted
 }
 
 func later(a, b time.Time) time.Time {

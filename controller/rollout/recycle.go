@@ -147,7 +147,7 @@ func (p *planner) deletePods() {
 			continue
 		}
 		p.deleteAll(v, v.Stray, "Stray")
-		if v.ReplacesSingly(p.restartPolicy(v)) {
+		if v.ReplacesSingly(p.restartPolicy(v)) && !p.startsNow(v) {
 			p.deleteAll(v, v.Finished, "Finished")
 		}
 	}
