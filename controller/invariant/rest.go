@@ -84,8 +84,8 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 	first, paused := partition(s), steering(s).Paused
 	ready, updated, stuckGroups := int32(0), int32(0), false
 	spent := int32(0)
-	for index := range replicas(s) {
-		if c.spent(s, index, groups[index]) {
+	for index, mates := range groups {
+		if c.spent(s, index, mates) {
 			spent++
 		}
 	}
