@@ -70,21 +70,36 @@ func (c *Checker) allSince(at int64, set types.UID, judge func([]*corev1.Pod) st
 	return message
 }
 
-// withOwnDoing are the pods as they were at some moment, save those of the groups
-// that the controller has begun to build anew since: these are as they are now. It
-// need not wait for its cache to know what it did.
+// withOwnDoing are the pods as they were at some moment, save what the controller has
+// done since: groups that it has begun to build anew, and conditions that it has put on
+// leaders, are as they are now. It need not wait for its cache to know what it did.
 func (c *Checker) withOwnDoing(pods, now []*corev1.Pod, set types.UID) []*corev1.Pod {
-	if c.Several {
-		return pods
-	}
 	out, groups := []*corev1.Pod(nil), groupsOf(now, set)
 	for index, mates := range groupsOf(pods, set) {
-		if f := c.group(set, index); f.incarnation > incarnation(mates[0]) && f.made[f.incarnation] {
+		if f := c.group(set, index); !c.Several && f.incarnation > incarnation(mates[0]) && f.made[f.incarnation] {
 			mates = groups[index]
 		}
-		out = append(out, mates...)
+		for _, p := range mates {
+			out = append(out, withMark(p, groups[index]))
+		}
 	}
 	return out
+}
+
+// withMark is the pod with the GroupReady condition that it has by now.
+func withMark(p *corev1.Pod, now []*corev1.Pod) *corev1.Pod {
+	for _, later := range now {
+		mark := groupReady(later)
+		if later.UID != p.UID || mark == nil {
+			continue
+		}
+		with := *p
+		with.Status.Conditions = append(slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c corev1.PodCondition) bool {
+			return c.Type == v1.ConditionGroupReady
+		}), *mark)
+		return &with
+	}
+	return p
 }
 
 // S7: an available group is taken down for an update only if those that remain
