@@ -210,7 +210,7 @@ func (w *World) sicken() {
 		// While the leader goes, or is not Ready and has to be, the group's pods are
 		// not tried.
 		tried := leader == nil || leader.DeletionTimestamp == nil && (ready(leader) || s.Spec.StartupPolicy == v1.LeaderCreatedStartupPolicy)
-		complains = complains || a.complains() && missing && tried
+		complains = complains || a.complains() && missing && tried || a.kind == neverGone && w.overdue(s.Namespace, a.pod)
 	}
 	for _, v := range w.checker.Share(theKey, w.illGroups(s), complains) {
 		w.breach(v)
@@ -241,6 +241,12 @@ func (w *World) mayNotLoop(s *v1.LeaderWorkerSet) {
 		w.breach(invariant.Violation{Invariant: "S16", Message: fmt.Sprintf("%d requests and %d writes within an hour, where %d and %d may be, with %v",
 			requests, writes, mayRequest+mayWrite, mayWrite, w.ill)})
 	}
+}
+
+// overdue says that a pod should have ended a minute ago.
+func (w *World) overdue(namespace, name string) bool {
+	p := w.server.pods.items[types.NamespacedName{Namespace: namespace, Name: name}]
+	return p != nil && p.DeletionTimestamp != nil && w.clock.Since(p.DeletionTimestamp.Time) > time.Minute
 }
 
 // largest is how many pods the largest group has, or would have: what fails may be kept

@@ -268,7 +268,8 @@ func (c *Controller) tail() string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-var served = regexp.MustCompile(`"Pages are served" address="(.+)"`)
+// served finds the address in a log, as text or as JSON.
+var served = regexp.MustCompile(`"Pages are served"(?: address=|,"address":)"([^"]+)"`)
 
 // URL is the address of one of the controller's pages, like "/metrics". The controller
 // chooses a free port and tells it in its log: one that another process chose for it
