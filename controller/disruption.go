@@ -64,7 +64,7 @@ func (c *Controller) settleBudget(ctx context.Context, m *memory, plan *rollout.
 	case own == nil && (wanted == nil || len(wanted.Groups) == 0):
 		return true, nil
 	case wanted == nil:
-		return true, c.deleteBudget(ctx, m, own)
+		return true, c.deleteBudget(ctx, m, own, wait)
 	}
 	want := topology.DisruptionBudget(m.set, wanted.Groups, wanted.MinAvailable)
 	if own == nil {
@@ -211,11 +211,15 @@ func (c *Controller) updateBudget(ctx context.Context, m *memory, own, want *pol
 	return nil
 }
 
-func (c *Controller) deleteBudget(ctx context.Context, m *memory, own *policyv1.PodDisruptionBudget) error {
+func (c *Controller) deleteBudget(ctx context.Context, m *memory, own *policyv1.PodDisruptionBudget, wait *Wait) error {
 	m.mu.Unlock()
 	err := c.API.DeleteBudget(ctx, types.NamespacedName{Namespace: own.Namespace, Name: own.Name}, own.UID)
 	m.mu.Lock()
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsConflict(err):
+		wait.sooner(conflictDelay) // another has its name, or somebody had his reasons
+		return nil
+	case err != nil && !apierrors.IsNotFound(err):
 		return c.budgetFailed(m, "FailedDelete", err)
 	}
 	m.disruption.answer, m.disruption.gone = nil, own.UID
