@@ -13,12 +13,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller"
 	"lws-controller/controller/invariant"
+	"lws-controller/informers"
 )
 
 // api is the API server as one controller process reaches it.
@@ -228,11 +231,19 @@ func (a api) DeleteService(_ context.Context, key types.NamespacedName, uid type
 }
 
 func (a api) CreateBudget(_ context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
-	return send(a, call{what: createBudget, write: true}, func(s *Server) (*policyv1.PodDisruptionBudget, error) { return create(s, s.budgets, budget, a.by()) })
+	return send(a, call{what: createBudget, write: true}, func(s *Server) (*policyv1.PodDisruptionBudget, error) {
+		if err := validBudget(budget); err != nil {
+			return nil, err
+		}
+		return create(s, s.budgets, budget, a.by())
+	})
 }
 
 func (a api) UpdateBudget(_ context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
 	return send(a, call{what: updateBudget, write: true}, func(s *Server) (*policyv1.PodDisruptionBudget, error) {
+		if err := validBudget(budget); err != nil {
+			return nil, err
+		}
 		r := a.by()
 		r.uid, r.version = budget.UID, budget.ResourceVersion
 		return update(s, s.budgets, keyOf(budget), r, func(o *policyv1.PodDisruptionBudget) error {
@@ -243,6 +254,16 @@ func (a api) UpdateBudget(_ context.Context, budget *policyv1.PodDisruptionBudge
 			return nil
 		})
 	})
+}
+
+// validBudget refuses a selector that the API server refuses, such as one that names
+// no value.
+func validBudget(b *policyv1.PodDisruptionBudget) error {
+	if _, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err != nil {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: string(informers.Budgets)}, b.Name,
+			field.ErrorList{field.Invalid(field.NewPath("spec", "selector"), b.Spec.Selector, err.Error())})
+	}
+	return nil
 }
 
 func (a api) DeleteBudget(_ context.Context, key types.NamespacedName, uid types.UID) error {
