@@ -177,7 +177,7 @@ func (r *replayer) plan(l *controller.Line, s *set) error {
 	for _, index := range slices.Sorted(maps.Keys(s.groups)) {
 		v := s.groups[index].View(l.Plan.UID, sizes)
 		in.Groups = append(in.Groups, v)
-		phase := group.PhaseOf(&v, index < in.Replicas, entries[index], false)
+		phase := group.PhaseOf(&v, index < in.Replicas, entries[index], in.SpentBy(&v) != nil)
 		// A group that is gone leaves the journal; wanted again, it starts anew.
 		if recorded := s.phases[index]; recorded != "" && recorded != phase && phase != group.Gone && recorded != group.Gone && r.shown(l.Set, index) {
 			r.Differences++

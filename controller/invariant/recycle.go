@@ -90,6 +90,9 @@ const forgetAfter = 10 * time.Minute
 // or somebody has asked for that. The next recreation waits for its backoff, and none
 // is beyond the budget.
 func S12(c *Checker, ch *Change) string {
+	if message := c.s12Reset(ch); message != "" {
+		return message
+	}
 	before, after, started := startedEntries(ch)
 	if after == nil {
 		return ""

@@ -79,6 +79,21 @@ func (c *Checker) s12Budget(after *v1.LeaderWorkerSet, e v1.RecyclingGroup, was,
 	return ""
 }
 
+// s12Reset is the part of S12 that is about the annotation recover: it stays until the
+// counts are reset.
+func (c *Checker) s12Reset(ch *Change) string {
+	before, ok := ch.Before.(*v1.LeaderWorkerSet)
+	after, stays := ch.After.(*v1.LeaderWorkerSet)
+	if !ok || !stays || ch.By != Controller || !steering(before).Recover || steering(after).Recover {
+		return ""
+	}
+	c.count("S12")
+	if n := len(after.Status.GroupRestarts); n > 0 {
+		return fmt.Sprintf("annotation %s is taken off before %d restart counts are reset", v1.AnnotationRecover, n)
+	}
+	return ""
+}
+
 // spent says that a group at rest has failed and may not be recreated any more.
 func (c *Checker) spent(s *v1.LeaderWorkerSet, index int32, mates []*corev1.Pod) bool {
 	if len(mates) == 0 {

@@ -38,8 +38,9 @@ const (
 )
 
 // Judge looks at every write. lossy accepts that writes are of nobody in the log:
-// where the API server was killed, that cannot be otherwise.
-func (r *Record) Judge(lossy bool) *Verdict {
+// where the API server was killed, that cannot be otherwise. In unrecorded namespaces the
+// CRD dropped for a while what is put on record.
+func (r *Record) Judge(lossy bool, unrecorded ...string) *Verdict {
 	v := &Verdict{Lost: len(r.lost), checkers: map[string]*invariant.Checker{}, moments: map[types.UID][]Moment{}}
 	if !lossy {
 		for _, s := range r.lost {
@@ -51,6 +52,7 @@ func (r *Record) Judge(lossy bool) *Verdict {
 	}
 	for namespace, states := range byNamespace(r.states) {
 		checker, known := invariant.New(), newKnowledge(r.nodes)
+		checker.Unrecorded = slices.Contains(unrecorded, namespace)
 		v.checkers[namespace] = checker
 		for i, s := range states {
 			v.ofSets = v.ofSets || madeForSet(s)

@@ -32,6 +32,9 @@ type Env struct {
 	// LosesAnswers is set by a test that kills the API server: then the audit log
 	// may lack requests that were carried out.
 	LosesAnswers bool
+	// Unrecorded are namespaces in which a test has the CRD drop for a while what is put
+	// on record.
+	Unrecorded []string
 
 	mu         sync.Mutex
 	namespaces map[string]int

@@ -21,7 +21,7 @@ func (e *Env) judge() (*audit.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	verdict := record.Judge(e.LosesAnswers)
+	verdict := record.Judge(e.LosesAnswers, e.Unrecorded...)
 	if err := verdict.Err(); err != nil {
 		e.Cluster.KeepDir()
 		path, saveErr := record.Save(e.Cluster.Dir())
@@ -37,7 +37,7 @@ func (e *Env) Verdict(t testing.TB, namespace string) *audit.Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdict := record.Judge(e.LosesAnswers)
+	verdict := record.Judge(e.LosesAnswers, e.Unrecorded...)
 	if err := verdict.Err(); err != nil {
 		t.Fatal(err)
 	}
