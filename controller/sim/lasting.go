@@ -232,9 +232,13 @@ func (w *World) mayNotLoop(s *v1.LeaderWorkerSet) {
 	writes = w.writes - writes
 	n := max(len(w.illGroups(s)), len(w.ill))
 	mayRequest, mayWrite := n*triesPerHour*(size+4), 0
+	perRecreation := 2*size + 6
+	if len(w.server.budgets.items) > 0 {
+		perRecreation += 2 // the group leaves the budget, and comes back to it
+	}
 	for _, a := range w.ill {
 		if a.kind == crashLoop {
-			mayWrite += recreationsPerHour * (2*size + 6)
+			mayWrite += recreationsPerHour * perRecreation
 		}
 	}
 	if requests > mayRequest+mayWrite || writes > mayWrite {
