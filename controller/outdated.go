@@ -57,8 +57,21 @@ func (c *Controller) recordAhead(ctx context.Context, m *memory, plan *rollout.P
 
 // keep has memory stand in for the fields of the status that the CRD drops.
 func (m *memory) keep(s *v1.LeaderWorkerSetStatus) {
-	m.pruned = s
+	m.pruned = inSeconds(s)
 	m.set = m.whole(m.set)
+}
+
+// inSeconds has the times of a status as the API server would give them back: a plan
+// must not depend on where they were kept.
+func inSeconds(s *v1.LeaderWorkerSetStatus) *v1.LeaderWorkerSetStatus {
+	s = s.DeepCopy()
+	for i := range s.Recycling {
+		s.Recycling[i].StartedAt = s.Recycling[i].StartedAt.Rfc3339Copy()
+	}
+	for i := range s.GroupRestarts {
+		s.GroupRestarts[i].LastAt = s.GroupRestarts[i].LastAt.Rfc3339Copy()
+	}
+	return s
 }
 
 // noteAnswer compares what was written with the answer: an older CRD drops in silence
@@ -66,7 +79,7 @@ func (m *memory) keep(s *v1.LeaderWorkerSetStatus) {
 func (m *memory) noteAnswer(sent, got *v1.LeaderWorkerSetStatus, now time.Time) {
 	m.pruned = nil
 	if lacks(got, sent) {
-		m.pruned, m.probeAt = sent, now.Add(probeEvery)
+		m.pruned, m.probeAt = inSeconds(sent), now.Add(probeEvery)
 	}
 }
 

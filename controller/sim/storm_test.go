@@ -85,3 +85,28 @@ func TestStorm(t *testing.T) {
 		})
 	}
 }
+
+// TestCrashLoop: a group one container of which ends whenever it has started is recreated
+// at most six times in five minutes, less often from then on, and its neighbour never.
+func TestCrashLoop(t *testing.T) {
+	c := &counter{}
+	s := NewScript(c)
+	c.now = s.Time
+	defer s.End()
+	s.Apply(newSet(2, 2))
+	s.Settle()
+	s.world.ill = []ailment{{crashLoop, "a-0-1"}}
+	var recreations []int
+	for range 3 {
+		c.created = 0
+		s.Pass(5 * time.Minute)
+		recreations = append(recreations, c.created/2)
+	}
+	if len(s.world.broken) > 0 {
+		t.Error(s.world.broken)
+	}
+	if recreations[0] < 3 || recreations[0] > 6 || recreations[1] > 2 || recreations[2] > 1 {
+		t.Errorf("recreations in each five minutes: %v", recreations)
+	}
+	t.Logf("recreations in each five minutes: %v", recreations)
+}
