@@ -134,7 +134,7 @@ var durableFacts = []mutant{
 		scenario("restart-after-start-single"), "S11"},
 	{"one recreation more than the budget", "a group that is to be looked at is torn down with its logs",
 		"controller/rollout/spent.go", "count >= *t.MaxGroupRestarts", "count > *t.MaxGroupRestarts",
-		scenario("restart-budget"), "S12"},
+		scenario("restart-budget-recover"), "S12"},
 	{"being Ready for long forgets the budget", "a group that fails once a day is recreated for ever",
 		"controller/rollout/entries.go", "case p.Templates[v.Revision].MaxGroupRestarts != nil:", "case false:",
 		scenario("restart-budget-settled"), "S12"},
