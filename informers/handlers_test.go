@@ -2,6 +2,7 @@ package informers
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -240,7 +241,7 @@ func TestTrim(t *testing.T) {
 		if _, err := Trim(trimmed); err != nil {
 			t.Fatal(err)
 		}
-		if a, b := group.ObservePod(full(), 0), group.ObservePod(trimmed, 0); fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) {
+		if a, b := group.ObservePod(full(), 0), group.ObservePod(trimmed, 0); !reflect.DeepEqual(a, b) {
 			t.Errorf("the core sees another pod after trimming:\n%+v\n%+v", a, b)
 		}
 		if trimmed.ManagedFields != nil || len(trimmed.Spec.Containers) > 0 || trimmed.Annotations["big"] != "" || trimmed.Status.ContainerStatuses[0].ImageID != "" {
