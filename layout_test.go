@@ -28,7 +28,7 @@ var layout = map[string]struct {
 	"":                   {may: []string{"api/client", "api/v1", "cli/kubectl", "cli/plan", "cli/replay", "cli/serve", "controller", "informers", "metrics", "revision"}},
 	"api/v1":             {pure: true},
 	"api/client":         {may: []string{"api/v1"}},
-	"cli/kubectl":        {may: []string{"api/client", "api/v1", "controller/group", "controller/rollout", "revision", "topology"}},
+	"cli/kubectl":        {may: []string{"api/client", "api/v1", "controller", "controller/group", "controller/rollout", "revision", "topology"}},
 	"cli/plan":           {may: []string{"api/client", "api/v1", "controller", "controller/group", "controller/rollout", "revision", "topology"}, pure: true, io: []string{"read.go", "command.go"}},
 	"cli/replay":         {may: []string{"api/v1", "controller", "controller/group", "controller/rollout", "topology"}},
 	"cli/serve":          {may: []string{"controller", "informers", "metrics"}},
