@@ -143,7 +143,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 	}
 	if changed {
 		history, _ = revision.NewHistory(objects)
-		found = history.Find(content)
+		found = history.Find(history.Wanted(m.set, m.steering.RestartedAt))
 	}
 	if found == nil {
 		return fmt.Errorf("revision of the present spec not found after it was stored")
@@ -248,7 +248,14 @@ const patientTries = 60
 
 // createRevision stores a revision for the content, which the history lacks.
 func (c *Controller) createRevision(ctx context.Context, m *memory, history *revision.History, content *revision.Content) (*revision.Revision, error) {
-	fresh, err := history.Next(m.set, content, m.steering.RestartedAt)
+	lost, restart, err := c.lostRevision(ctx, m, history)
+	if err != nil {
+		return nil, err
+	}
+	if lost != "" {
+		content = history.Wanted(m.set, restart)
+	}
+	fresh, err := history.Next(m.set, content, restart, lost)
 	if err != nil {
 		return nil, err
 	}
@@ -273,6 +280,24 @@ func (c *Controller) createRevision(ctx context.Context, m *memory, history *rev
 	c.event(m, nil, corev1.EventTypeNormal, "CreatingRevision", "CreateRevision",
 		"Creating revision with key %s for updated LeaderWorkerSet", made.Key)
 	return made, nil
+}
+
+// lostRevision is the key under which the present spec was stored before somebody
+// deleted that, if so, and the restart that it was stored with.
+func (c *Controller) lostRevision(ctx context.Context, m *memory, history *revision.History) (key string, restart time.Time, err error) {
+	asked := m.steering.RestartedAt
+	if key = history.Lost(m.set); key == "" {
+		return "", asked, nil
+	}
+	pods, err := c.API.ListPods(ctx, m.key)
+	if err != nil {
+		return "", asked, fmt.Errorf("looking for pods of the lost revision %s: %w", key, err)
+	}
+	restart, ok := revision.LostRestart(m.set, key, asked, pods.Items)
+	if !ok {
+		return "", asked, nil
+	}
+	return key, restart, nil
 }
 
 // replaced puts an object into the list, in place of an older one of its name.

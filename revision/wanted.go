@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "lws-controller/api/v1"
 )
@@ -17,12 +19,41 @@ func (h *History) Wanted(set *v1.LeaderWorkerSet, restart time.Time) *Content {
 }
 
 // Next builds the revision for the wanted content, which the history lacks; see New.
-func (h *History) Next(set *v1.LeaderWorkerSet, c *Content, restart time.Time) (*Revision, error) {
-	lost := ""
-	if s := &set.Status; s.ObservedGeneration == set.Generation {
-		lost = s.UpdateRevision
-	}
+func (h *History) Next(set *v1.LeaderWorkerSet, c *Content, restart time.Time, lost string) (*Revision, error) {
 	return h.New(set, c, h.restart(restart), lost)
+}
+
+// Lost is the key of the revision of the present spec, where somebody has deleted its
+// object; empty where that is not so. Whether it was for the restarts that are asked
+// for now, only its pods can tell.
+func (h *History) Lost(set *v1.LeaderWorkerSet) string {
+	if s := &set.Status; s.ObservedGeneration == set.Generation && !h.keys[s.UpdateRevision] {
+		return s.UpdateRevision
+	}
+	return ""
+}
+
+// LostRestart is the restart that a lost revision was stored with, as its pods record
+// it, given the one that the set asks for. ok is false where they do not record that
+// yet: then what is wanted is a revision that there has never been.
+func LostRestart(set *v1.LeaderWorkerSet, key string, asked time.Time, pods []corev1.Pod) (restart time.Time, ok bool) {
+	own := restartOf(set.Spec.LeaderWorkerTemplate.WorkerTemplate.Annotations)
+	for i := range pods {
+		p := &pods[i]
+		if at := restartOf(p.Annotations); p.Labels[v1.LabelRevision] == key && metav1.IsControlledBy(p, set) && at.After(own) && at.After(restart) {
+			restart = at
+		}
+	}
+	if restart.Before(asked) && own.Before(asked) {
+		return asked, false
+	}
+	return restart, true
+}
+
+// restartOf is the restart that annotations of a template or pod record.
+func restartOf(annotations map[string]string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, annotations[v1.AnnotationTemplateRestartedAt])
+	return at
 }
 
 // Current is the key of the revision at which the last rollout ended: what the status
@@ -48,7 +79,10 @@ func (h *History) Undo(set *v1.LeaderWorkerSet, wish, update string, restart tim
 	target = h.latest(func(r *Revision) bool {
 		return err != nil && !same(r) || err == nil && r.Number == number
 	})
-	if target == nil {
+	switch {
+	case target == nil && err != nil:
+		return nil, "there is no earlier revision that differs in more than a restart"
+	case target == nil:
 		return nil, "there is no such revision"
 	}
 	now, then := &set.Spec.LeaderWorkerTemplate, &target.Template

@@ -157,8 +157,10 @@ func (out *Status) addGroups(s *seen, steering *rollout.Steering, history *revis
 		if v.HasPods {
 			g.Revision, g.ReadyPods = known(v.Revision), readyPods(states[index], s.set, v.Incarnation)
 		}
+		// Also a Ready one may wait for its recreation.
+		g.WaitingFor = judged.WaitingFor(&v, entries[index])
 		if g.Phase != group.Ready {
-			g.WaitingFor = cmp.Or(stuck(&v, s.at), judged.WaitingFor(&v, entries[index]), missing(&v))
+			g.WaitingFor = cmp.Or(stuck(&v, s.at), g.WaitingFor, missing(&v))
 		}
 		g.availableFrom, g.availableFromKnown = rollout.AvailableFrom(&v, steering.MinReady)
 		if wanted && g.Phase == group.Ready {
@@ -211,7 +213,7 @@ func since(v *group.View, entry *v1.RecyclingGroup) time.Time {
 // stuck says which pod of the group should have ended. What its node does is not read:
 // few people have rights on nodes.
 func stuck(v *group.View, now time.Time) string {
-	if s := rollout.StuckIn(v, nil, now); s != nil {
+	if s := rollout.StuckIn(v, nil, 0, now); s != nil {
 		return s.Message
 	}
 	return ""

@@ -91,7 +91,9 @@ func (c *command) run(ctx context.Context, args []string, in io.Reader, out io.W
 	if err != nil {
 		return err
 	}
-	report, err := Make(snapshot, c.options)
+	options := c.options
+	options.Stopped = func() bool { return ctx.Err() != nil }
+	report, err := Make(snapshot, options)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,6 +59,9 @@ func Make(s *Snapshot, o Options) (*Report, error) {
 	r.Ready = Ready{Before: tally.Ready, Lowest: tally.Ready}
 	before := attentionBefore(s, w, in)
 	ended := w.forward()
+	if w.stopped() {
+		return nil, ErrStopped
+	}
 	tally = rollout.Count(w.known.Input(w.now))
 	r.Ready.After, r.Ends = tally.Ready, ended && !tally.Progressing
 	r.Attention = append(append(append(r.Attention, s.Notes...), before...), attentionAfter(s, w, tally)...)
@@ -78,7 +82,12 @@ func (w *world) settle(s *Snapshot) error {
 	found := history.Find(content)
 	state := RevisionReused
 	if found == nil {
-		made, err := history.Next(s.After, content, steering.RestartedAt)
+		lost := history.Lost(s.After)
+		restart, ok := revision.LostRestart(s.After, lost, steering.RestartedAt, s.Pods)
+		if lost == "" || !ok {
+			lost, restart = "", steering.RestartedAt
+		}
+		made, err := history.Next(s.After, history.Wanted(s.After, restart), restart, lost)
 		if err != nil {
 			return err
 		}
@@ -148,6 +157,9 @@ const (
 // came to an end.
 func (w *world) forward() bool {
 	for range rounds {
+		if w.stopped() {
+			return false
+		}
 		acted, wake := w.sync()
 		switch {
 		case acted:
@@ -161,6 +173,11 @@ func (w *world) forward() bool {
 	}
 	return false
 }
+
+// ErrStopped: somebody did not want to wait for the end.
+var ErrStopped = errors.New("stopped before the plan was made")
+
+func (w *world) stopped() bool { return w.options.Stopped != nil && w.options.Stopped() }
 
 // sync makes a plan and carries it out, as the controller does, and says whether there
 // was anything to do, and when there will be if nothing else happens.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -41,7 +42,7 @@ func stored(t *testing.T) *Snapshot {
 				Resources: corev1.ResourceRequirements{Limits: gpus}}}}}}},
 	}
 	history, _ := revision.NewHistory(nil)
-	r, err := history.Next(set, history.Wanted(set, time.Time{}), time.Time{})
+	r, err := history.Next(set, history.Wanted(set, time.Time{}), time.Time{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,5 +184,16 @@ func TestPlans(t *testing.T) {
 				t.Errorf("other than %s (-update writes that):\n%s", golden, d)
 			}
 		})
+	}
+}
+
+// TestStopped: a plan that takes too long ends when it is told to.
+func TestStopped(t *testing.T) {
+	s := stored(t)
+	image(s)
+	asked := 0
+	_, err := Make(s, Options{Stopped: func() bool { asked++; return asked > 3 }})
+	if !errors.Is(err, ErrStopped) || asked > 6 {
+		t.Errorf("asked %d times, error %v", asked, err)
 	}
 }

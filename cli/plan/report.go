@@ -33,6 +33,8 @@ type Options struct {
 	AssumeBroken bool
 	// AssumeRecovery: groups that are not Ready now become so.
 	AssumeRecovery bool
+	// Stopped says that nobody waits for the plan any more; nil: never.
+	Stopped func() bool
 }
 
 // Report is what a change would do. Groups are named by index.

@@ -96,6 +96,9 @@ func (p *Pod) failure(v *View) *Failure {
 		// Its containers are being stopped: that they end says nothing.
 		f.Reason, f.Counts, f.At = FailurePodDeleted, false, p.Deleted
 		f.Message = fmt.Sprintf("pod %s was deleted", p.Name)
+		if p.Disruption != "" {
+			f.Message += " (" + p.Disruption + ")"
+		}
 	case p.finished():
 		f.Reason, f.Message = FailurePodFailed, fmt.Sprintf("pod %s ended with phase %s", p.Name, p.Phase)
 		if p.Why != "" {

@@ -36,8 +36,10 @@ type Pod struct {
 	Phase       corev1.PodPhase `json:"phase,omitempty"`
 	Ready       bool            `json:"ready,omitempty"`
 	Terminating bool            `json:"terminating,omitempty"`
-	// Disrupted: a drain, a preemption or a taint condemned the pod.
-	Disrupted bool `json:"disrupted,omitempty"`
+	// Disrupted: a drain, a preemption or a taint condemned the pod; Disruption is the
+	// reason on its condition.
+	Disrupted  bool   `json:"disrupted,omitempty"`
+	Disruption string `json:"disruption,omitempty"`
 	// ReadyChanged is when Ready last changed.
 	ReadyChanged time.Time `json:"readyChanged,omitzero"`
 	// Restarts is the sum of the restart counts of containers, init containers and
@@ -202,7 +204,9 @@ func (p *Pod) readConditions(pod *corev1.Pod) {
 				p.Unscheduled = c.Message
 			}
 		case corev1.DisruptionTarget:
-			p.Disrupted = c.Status == corev1.ConditionTrue
+			if p.Disrupted = c.Status == corev1.ConditionTrue; p.Disrupted {
+				p.Disruption = c.Reason
+			}
 		case v1.ConditionGroupReady:
 			p.GroupReady = &GroupReady{True: c.Status == corev1.ConditionTrue, Since: c.LastTransitionTime.Time}
 		}

@@ -25,9 +25,13 @@ type Spent struct {
 	Failure *group.Failure
 }
 
-// String says why nothing is done about the group.
+// String says why nothing is done about the group, and what would help.
 func (s *Spent) String() string {
-	return fmt.Sprintf("it was recreated as often as maxGroupRestarts allows (%d), and has failed again: %s", s.Count, s.Failure.Message)
+	if s.Count == 0 {
+		return fmt.Sprintf("maxGroupRestarts is 0, and it has failed: %s; annotation %s recreates it once", s.Failure.Message, v1.AnnotationRecycle)
+	}
+	return fmt.Sprintf("it was recreated as often as maxGroupRestarts allows (%d), and has failed again: %s; annotation %s has it begin anew",
+		s.Count, s.Failure.Message, v1.AnnotationRecover)
 }
 
 // SpentBy says whether a group is left as it is, nil if not. A failure that does not

@@ -131,7 +131,7 @@ var steers = map[string]struct {
 		s.Undo = value
 		return undoForm.MatchString(value)
 	}},
-	v1.AnnotationRecycle: {"group indexes and a time in RFC 3339, like 3,5-7@2026-12-01T10:00:00Z", func(s *Steering, value string) (ok bool) {
+	v1.AnnotationRecycle: {"group indexes and a time in RFC 3339, like 3,5-7@2026-12-01T10:00:00Z, in at most 4096 characters", func(s *Steering, value string) (ok bool) {
 		s.Recycle, ok = readRecycle(value)
 		return ok
 	}},
@@ -224,7 +224,8 @@ func readRecycle(value string) (RecycleRequest, bool) {
 	groups, at, _ := strings.Cut(value, "@")
 	var r RecycleRequest
 	var ok bool
-	if r.At, ok = readTime(at); !ok {
+	// Longer ones cost the admission policy seconds.
+	if r.At, ok = readTime(at); !ok || len(value) > 4096 {
 		return r, false
 	}
 	for part := range strings.SplitSeq(groups, ",") {

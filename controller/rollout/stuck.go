@@ -106,16 +106,16 @@ func (p *planner) force() {
 func stuckGroups(in *Input) []Stuck {
 	var out []Stuck
 	for i := range in.Groups {
-		if s := StuckIn(&in.Groups[i], in.Nodes, in.Now); s != nil {
+		if s := StuckIn(&in.Groups[i], in.Nodes, in.ForceDeleteAfter, in.Now); s != nil {
 			out = append(out, *s)
 		}
 	}
 	return out
 }
 
-// StuckIn says which pods of a group are stuck and why, as far as the nodes are known;
-// nil: none is.
-func StuckIn(v *group.View, nodes map[string]group.Node, now time.Time) *Stuck {
+// StuckIn says which pods of a group are stuck and why, as far as the nodes are known,
+// with the ForceDeleteAfter in force; nil: none is.
+func StuckIn(v *group.View, nodes map[string]group.Node, after time.Duration, now time.Time) *Stuck {
 	var out *Stuck
 	for i := range v.Going {
 		g := &v.Going[i]
@@ -125,7 +125,7 @@ func StuckIn(v *group.View, nodes map[string]group.Node, now time.Time) *Stuck {
 			out.More++
 		default:
 			n, known := nodes[g.Node]
-			out = stuck(v.Index, g, n, known)
+			out = stuck(v.Index, g, n, known, after)
 		}
 	}
 	if out != nil && out.More > 0 {
@@ -135,7 +135,7 @@ func StuckIn(v *group.View, nodes map[string]group.Node, now time.Time) *Stuck {
 }
 
 // stuck says what holds a pod, and what would help.
-func stuck(index int32, g *group.Going, n group.Node, known bool) *Stuck {
+func stuck(index int32, g *group.Going, n group.Node, known bool, after time.Duration) *Stuck {
 	out := &Stuck{Index: index, Pod: g.PodRef, Cause: "node " + g.Node}
 	say := func(format string, args ...any) {
 		out.Message = fmt.Sprintf("pod %s, which should be gone: ", g.Name) + fmt.Sprintf(format, args...)
@@ -160,6 +160,9 @@ func stuck(index int32, g *group.Going, n group.Node, known bool) *Stuck {
 	case n.OutOfService:
 		out.Cause += " out of service"
 		say("node %s is out of service, it is deleted by force", g.Node)
+	case after > 0:
+		out.Cause += " not ready"
+		say("node %s, which is not Ready, has not ended it; it is deleted by force %s after its deadline, as annotation %s says; %s and it goes at once", g.Node, after, v1.AnnotationForceDeleteAfter, help)
 	default:
 		out.Cause += " not ready"
 		say("node %s, which is not Ready, has not ended it; %s; annotation %s gives its pods up after a time", g.Node, help, v1.AnnotationForceDeleteAfter)

@@ -77,6 +77,9 @@ func TestStuck(t *testing.T) {
 		return group.Going{PodRef: group.PodRef{Name: name}, Node: node, Deadline: deadline, Finalizers: finalizers}
 	}
 	nodes := map[string]group.Node{"up": {Ready: true}, "silent": {}, "gone": {Gone: true}, "off": {OutOfService: true}}
+	if s := StuckIn(&group.View{Going: []group.Going{pod("a-0", "silent")}}, nodes, time.Minute, deadline.Add(stuckAfter)); s == nil || !strings.Contains(s.Message, "by force 1m0s after") {
+		t.Errorf("with force-delete-after 1m: %+v", s)
+	}
 	late := pod("late", "up")
 	late.Deadline = deadline.Add(time.Minute)
 	for name, tc := range map[string]struct {
@@ -94,7 +97,7 @@ func TestStuck(t *testing.T) {
 		"several":        {[]group.Going{late, pod("a-0", "silent"), pod("a-0-1", "silent"), pod("a-0-2", "up")}, []string{"a-0,", "and 2 more of its pods"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := StuckIn(&group.View{Going: tc.going}, nodes, deadline.Add(stuckAfter))
+			got := StuckIn(&group.View{Going: tc.going}, nodes, 0, deadline.Add(stuckAfter))
 			if (got == nil) != (tc.words == nil) {
 				t.Fatalf("stuck: %+v", got)
 			}

@@ -272,6 +272,8 @@ func (p *planner) setSurge() {
 	if p.Paused || p.Unrecorded || len(p.at.outdated) == 0 && !p.at.asked {
 		return // none is made any more; those that there are stay until all is done
 	}
+	// More than one plan can create need not be thought of now.
+	need = min(need, int32(p.MaxWrites)+1)
 	for _, free := range []bool{true, false} {
 		for index := p.Replicas; need > 0 && index < p.end(); index++ {
 			if !p.surge[index] && p.free(index) == free {

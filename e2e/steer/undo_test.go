@@ -40,7 +40,7 @@ func TestUndoRefused(t *testing.T) {
 	ns := env.Namespace(t)
 	set := available(t, ns)
 	before := leaders(t, set)
-	for undo, why := range map[string]string{"7": "there is no such revision", "previous": "there is no such revision", "1": "revision 1 is the present spec"} {
+	for undo, why := range map[string]string{"7": "there is no such revision", "previous": "there is no earlier revision", "1": "revision 1 is the present spec"} {
 		generation := env.Update(t, set, annotate(lwsv1.AnnotationUndo, undo)).Generation
 		harness.WaitFor(t, "the annotation to go", harness.DefaultTimeout, func() (bool, string) {
 			_, is := env.Get(t, set).Annotations[lwsv1.AnnotationUndo]
