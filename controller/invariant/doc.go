@@ -15,7 +15,10 @@
 //	identity.go   S1-S4
 //	order.go      S5, S6
 //	budget.go     S7-S10
+//	established.go  the part of S7 about establishedReplicas
+//	steering.go   what annotations ask for: S7, S11
 //	recycle.go    S11, S12
+//	restarts.go   the parts of S11 and S12 about policies and restart budgets
 //	revisions.go  S13, S14
 //	effort.go     S15, S16, S17
 //	lease.go      S19

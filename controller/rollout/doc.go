@@ -14,6 +14,9 @@
 //	request.go   recreation of groups that somebody asks for
 //	deadline.go  when a rollout is stalled
 //	disruption.go  what evictions may take: the PodDisruptionBudget of the set
+//	spent.go     which groups are left as they are after too many failures
+//	stuck.go     pods that should have ended, and which of them are deleted by force
+//	waiting.go   what a group waits for, in words
 //	budget.go    maxUnavailable and maxSurge in groups
 //	create.go    which pods are created, at which revision and incarnation
 //	services.go  which headless Services exist
