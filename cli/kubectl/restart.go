@@ -34,9 +34,12 @@ maxUnavailable and maxSurge, and held up by a pause and the partition.`,
 					return nil, fmt.Errorf("%s: a restart at %s is on record, which is not before this machine's time %s: another one would restart nothing",
 						c.title(args[0]), last.Format(time.RFC3339), now.Format(time.RFC3339))
 				}
-				value := now.Format(time.RFC3339)
+				value, did := now.Format(time.RFC3339), "all groups are to be restarted"
+				if steering.Paused {
+					did += ", once the rollout is no longer paused"
+				}
 				return &change{annotation: v1.AnnotationRestartedAt, value: &value, pinned: true,
-					did:        "all groups are to be restarted",
+					did:        did,
 					cannotUndo: "a restart cannot be taken back; " + c.words(args[0], []string{"pause"}) + " keeps the groups that have not begun",
 					next:       followRollout}, nil
 			})

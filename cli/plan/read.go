@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -85,6 +86,9 @@ func (r Reader) dryRun(ctx context.Context, c *Change, s *Snapshot) error {
 		return request(verb).Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict)
 	}
 	live, err := request("GET").Name(c.Name).Do(ctx).Raw()
+	if apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return errors.New("the cluster knows no LeaderWorkerSets: their CRD is not installed")
+	}
 	if apierrors.IsNotFound(err) && c.Manifest != nil {
 		object, err := c.create()
 		if err != nil {
@@ -98,7 +102,7 @@ func (r Reader) dryRun(ctx context.Context, c *Change, s *Snapshot) error {
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("set %s/%s not found: %w", c.Namespace, c.Name, err)
+		return fmt.Errorf("leaderworkerset %s/%s not found", c.Namespace, c.Name)
 	}
 	if err != nil {
 		return fmt.Errorf("reading the set: %w", err)
