@@ -94,11 +94,15 @@ func (m *memory) holdUp(s *v1.LeaderWorkerSetStatus, t *rollout.Tally) string {
 		}
 		first = v
 	}
-	switch {
-	case first == nil:
+	if first == nil {
 		return "no group may be taken down within the budget"
+	}
+	entry := m.entries()[first.Index]
+	switch {
 	case first.WaitingFor != "":
 		return fmt.Sprintf("group %d waits for %s", first.Index, first.WaitingFor)
+	case entry != nil && first.HasPods && first.Incarnation <= entry.Incarnation:
+		return fmt.Sprintf("group %d waits for its pods to be gone (%s)", first.Index, entry.Cause)
 	case first.Failure != nil:
 		return fmt.Sprintf("group %d: %s", first.Index, first.Failure.Message)
 	}

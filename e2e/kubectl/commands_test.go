@@ -186,7 +186,7 @@ func TestWait(t *testing.T) {
 	p.lws("wait", "web", "--for=ready")
 
 	env.Update(t, set, func(s *harness.Set) {
-		s.Annotations = map[string]string{lwsv1.AnnotationProgressDeadline: "1s"}
+		s.Annotations = map[string]string{lwsv1.AnnotationProgressDeadline: "5s"}
 		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.NodeSelector = map[string]string{"no": "node"}
 	})
 	p.fails(1, []string{"wait", "web", "--timeout=2m"}, "web: Stalled (ProgressDeadlineExceeded): ", "group 1 waits for pod web-1")
