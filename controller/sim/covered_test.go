@@ -13,13 +13,13 @@ import (
 	"testing"
 )
 
-var flagProfile = flag.String("profile", "", "the coverage profile to look at; make coverage writes one")
+var flagProfile = flag.String("profile", "", "the coverage profile to look at; make prove writes one")
 
 // TestCoreIsCovered: every block of the pure core was run by the simulator, or is
 // in testdata/uncovered.txt with the reason why not.
 func TestCoreIsCovered(t *testing.T) {
 	if *flagProfile == "" {
-		t.Skip("run make coverage")
+		t.Skip("run make prove")
 	}
 	excused := readExcuses(t)
 	blocks, uncovered := 0, 0

@@ -14,11 +14,11 @@ import (
 	"lws-controller/e2e/harness"
 )
 
-// TestScale creates and deletes 100 groups of 8 pods. Times depend on the machine
+// TestScale creates and deletes 50 groups of 8 pods. Times depend on the machine
 // and are only told; what is asserted is the number of requests.
 func TestScale(t *testing.T) { // not in parallel, for the sake of the times
 	skipShort(t)
-	const replicas, size = 100, 8
+	const replicas, size = 50, 8
 	e := ownEnv(t, cluster.Options{RaisedLimits: true, Nodes: 8})
 	ctl := harness.StartProgram(t, e.Cluster, plainProgram(t))
 	ctl.Ready(t)
