@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,18 +31,20 @@ func (c *Controller) settleRevisions(ctx context.Context, m *memory, now time.Ti
 	objects := c.belonging(m)
 	if m.versions(objects) != m.historyVersions {
 		if !now.Before(m.unstored.until) {
-			switch err := c.renewHistory(ctx, m, objects); {
+			err := c.renewHistory(ctx, m, objects)
+			var unstored *unstoredError
+			switch {
 			case err == nil:
 				m.unstored = hold{}
-			case apierrors.IsNotFound(err) || !refused(err):
+			case !errors.As(err, &unstored) || apierrors.IsNotFound(err) || !refused(err):
 				return err
 			default:
 				m.unstored = m.unstored.next("FailedCreate", err.Error(), now)
+				m.goBy(unstored.history)
 				c.warn(m, "revision", m.unstored.reason, "CreateRevision", "%s", unstoredMessage(m.unstored))
 			}
 		}
 		if m.unstored.tries > 0 {
-			c.goBy(m, objects)
 			wait.sooner(m.unstored.until.Sub(now))
 		}
 	}
@@ -53,10 +56,17 @@ func unstoredMessage(h hold) string {
 	return "The revision of the present spec cannot be stored, no group is updated: " + h.message
 }
 
-// goBy reads the stored revisions, of which none is that of the present spec.
-func (c *Controller) goBy(m *memory, objects []*appsv1.ControllerRevision) {
-	m.history, _ = revision.NewHistory(objects)
-	m.update = ""
+// unstoredError is a revision that could not be stored, with the history that lacks it.
+type unstoredError struct {
+	error
+	history *revision.History
+}
+
+func (e *unstoredError) Unwrap() error { return e.error }
+
+// goBy takes a history that lacks the present spec.
+func (m *memory) goBy(history *revision.History) {
+	m.history, m.update = history, ""
 	if last := m.history.ByKey(m.set.Status.UpdateRevision); last != nil {
 		m.update = last.Key
 	}
@@ -95,7 +105,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 	content, changed := history.Wanted(m.set, m.steering.RestartedAt), false
 	stored := func(r *revision.Revision, err error) error {
 		if err != nil {
-			return err
+			return &unstoredError{err, history}
 		}
 		c.gate.Wrote(m.key, informers.Revisions, r.Object.ResourceVersion)
 		objects = replaced(objects, r.Object)

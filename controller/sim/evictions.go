@@ -59,7 +59,14 @@ func (w *World) evicted(p *corev1.Pod, within string) error {
 	if within != "" {
 		w.covered["evicted within a budget"]++
 	}
-	w.podUpdate(p, invariant.Evictor, func(p *corev1.Pod) { w.condition(&p.Status, corev1.DisruptionTarget, true) })
+	w.podUpdate(p, invariant.Evictor, func(p *corev1.Pod) {
+		w.condition(&p.Status, corev1.DisruptionTarget, true)
+		for i := range p.Status.Conditions {
+			if c := &p.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
+				c.Reason = "EvictionByEvictionAPI"
+			}
+		}
+	})
 	return remove(w.server, w.server.pods, keyOf(p), request{by: invariant.Evictor, uid: p.UID})
 }
 
