@@ -85,7 +85,12 @@ func (r Reader) dryRun(ctx context.Context, c *Change, s *Snapshot) error {
 	try := func(verb string) *rest.Request {
 		return request(verb).Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict)
 	}
-	live, err := request("GET").Name(c.Name).Do(ctx).Raw()
+	result := request("GET").Name(c.Name).Do(ctx)
+	live, err := result.Raw()
+	if err != nil {
+		// Raw leaves the API server's own answer unread.
+		err = result.Error()
+	}
 	if apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return errors.New("the cluster knows no LeaderWorkerSets: their CRD is not installed")
 	}
