@@ -47,6 +47,11 @@ type API interface {
 	PatchService(ctx context.Context, key types.NamespacedName, patch []byte) (*corev1.Service, error)
 	DeleteService(ctx context.Context, key types.NamespacedName, uid types.UID) error
 
+	GetClaim(ctx context.Context, key types.NamespacedName) (*corev1.PersistentVolumeClaim, error)
+	CreateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+	// PatchClaim applies a JSON merge patch (RFC 7386).
+	PatchClaim(ctx context.Context, key types.NamespacedName, patch []byte) error
+
 	CreateBudget(ctx context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error)
 	// UpdateBudget has the resource version as precondition.
 	UpdateBudget(ctx context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error)
@@ -182,6 +187,25 @@ func (a liveAPI) DeleteService(ctx context.Context, key types.NamespacedName, ui
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return a.kube.CoreV1().Services(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
+}
+
+func (a liveAPI) GetClaim(ctx context.Context, key types.NamespacedName) (*corev1.PersistentVolumeClaim, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().PersistentVolumeClaims(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+}
+
+func (a liveAPI) CreateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, metav1.CreateOptions{})
+}
+
+func (a liveAPI) PatchClaim(ctx context.Context, key types.NamespacedName, patch []byte) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	_, err := a.kube.CoreV1().PersistentVolumeClaims(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 func (a liveAPI) CreateBudget(ctx context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {

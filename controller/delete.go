@@ -86,6 +86,9 @@ func answered(err error) bool {
 }
 
 func (x *execution) deletePod(ctx context.Context, d rollout.Deletion) error {
+	if err := x.condemnClaims(ctx, d); err != nil {
+		return err
+	}
 	err := x.API.DeletePod(ctx, x.key(d.Pod.Name), d.Pod.UID)
 	if apierrors.IsConflict(err) {
 		// Another pod has the name, or a webhook had its reasons. A pod that is once

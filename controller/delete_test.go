@@ -15,6 +15,7 @@ import (
 
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
+	"lws-controller/revision"
 )
 
 // deletes is an API server that answers deletions.
@@ -48,6 +49,7 @@ func TestDeletionsThatAreRefused(t *testing.T) {
 	for _, inFlight := range []int{1, 8} {
 		x := newExecution(inFlight, clock.RealClock{})
 		x.m = newMemory(types.NamespacedName{Namespace: "ns", Name: "s"})
+		x.m.history, _ = revision.NewHistory(nil)
 		api := &deletes{answer: func(uid types.UID) error {
 			if low(uid) {
 				return forbidden

@@ -11,6 +11,7 @@
 //	revisions.go   the revisions that the present sync works with
 //	execute.go     carrying out a plan: order, parallelism, what an error stops
 //	parallel.go    how many requests are under way at a time
+//	claims.go      claims of pods: made before them, and going with them
 //	names.go       names that something else holds; release of pods
 //	status.go      the status as a function of what is known
 //	statuswrite.go when and how it is written

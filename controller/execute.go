@@ -194,6 +194,9 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 	}
 	g := x.m.groupOf(r, c.Index, c.Incarnation)
 	g.RecycledAt = c.RecycledAt
+	if err := x.ensureClaims(ctx, g, worker); err != nil {
+		return err
+	}
 	pod := g.Pod(worker)
 	created, err := x.API.CreatePod(ctx, pod)
 	switch {

@@ -85,6 +85,9 @@ func S2(c *Checker, ch *Change) string {
 		}
 		return ""
 	}
+	if _, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
+		return c.claimWritten(ch, name)
+	}
 	switch ch.Verb {
 	case Create:
 		if !c.ownedBySeen(ch.After, ch) {
@@ -114,6 +117,22 @@ func S2(c *Checker, ch *Change) string {
 		} else if !c.ownedBySeen(ch.Before, ch) {
 			return fmt.Sprintf("%s changed, which belongs to %q", name, owner(ch.Before))
 		}
+	}
+	return ""
+}
+
+// claimWritten: claims are used whoever made them, so that only those are not to be
+// touched that something else controls. The garbage collector deletes them.
+func (c *Checker) claimWritten(ch *Change, name string) string {
+	switch {
+	case ch.Verb == Delete:
+		return name + " deleted, which its owners decide"
+	case ch.Verb == Create && owner(ch.After) != "" && !c.ownedBySeen(ch.After, ch):
+		return fmt.Sprintf("%s created for %q, which is not the set that was seen", name, owner(ch.After))
+	case ch.Verb == Update && !(ch.UID && ch.Version):
+		return name + " changed without UID and version as preconditions"
+	case ch.Verb == Update && owner(ch.Before) != "" && !c.ownedBySeen(ch.Before, ch):
+		return fmt.Sprintf("%s changed, which belongs to %q", name, owner(ch.Before))
 	}
 	return ""
 }

@@ -44,7 +44,7 @@ func (c *Checker) waits(s *v1.LeaderWorkerSet, update *revision.Revision, groups
 }
 
 // inTheWay names an object that the set does not control and that holds a name
-// which the group lacks, or will lack once it is built: one of its pods, or its Service. Empty: there is none.
+// which the group lacks, or will lack once it is built: one of its pods, a claim of one, or its Service. Empty: there is none.
 func (c *Checker) inTheWay(s *v1.LeaderWorkerSet, builtAt *revision.Revision, index int32, mates []*corev1.Pod) string {
 	n, service := int(sizeAt(builtAt)), topology.ServiceName(s.Name, index, subdomain(builtAt))
 	if len(mates) > 0 {
@@ -58,6 +58,12 @@ func (c *Checker) inTheWay(s *v1.LeaderWorkerSet, builtAt *revision.Revision, in
 		name := topology.PodName(s.Name, index, worker)
 		if p := c.pods[types.NamespacedName{Namespace: s.Namespace, Name: name}]; p != nil && owner(p) != s.UID {
 			return "pod " + name
+		}
+		for _, template := range builtAt.Template.VolumeClaimTemplates {
+			claim := topology.ClaimName(template.Name, name)
+			if o := c.claims[types.NamespacedName{Namespace: s.Namespace, Name: claim}]; o != nil && owner(o) != "" && owner(o) != s.UID {
+				return "claim " + claim
+			}
 		}
 	}
 	if c.serviceTaken(s, service) {

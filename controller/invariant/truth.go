@@ -23,6 +23,7 @@ type truth struct {
 	services  map[types.NamespacedName]*corev1.Service
 	revisions map[types.NamespacedName]*appsv1.ControllerRevision
 	budgets   map[types.NamespacedName]*policyv1.PodDisruptionBudget
+	claims    map[types.NamespacedName]*corev1.PersistentVolumeClaim
 	// past are the versions of each pod name, oldest first.
 	past map[types.NamespacedName][]version
 }
@@ -41,6 +42,7 @@ func newTruth() truth {
 		services:  map[types.NamespacedName]*corev1.Service{},
 		revisions: map[types.NamespacedName]*appsv1.ControllerRevision{},
 		budgets:   map[types.NamespacedName]*policyv1.PodDisruptionBudget{},
+		claims:    map[types.NamespacedName]*corev1.PersistentVolumeClaim{},
 		past:      map[types.NamespacedName][]version{},
 	}
 }
@@ -64,6 +66,8 @@ func (t *truth) apply(c *Change, at int64) {
 		put(t.revisions, key, c.After, o)
 	case *policyv1.PodDisruptionBudget:
 		put(t.budgets, key, c.After, o)
+	case *corev1.PersistentVolumeClaim:
+		put(t.claims, key, c.After, o)
 	}
 }
 

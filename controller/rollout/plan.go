@@ -180,7 +180,7 @@ type Start struct {
 // name free.
 type Blocked struct {
 	Index int32
-	Kind  string // pod or service
+	Kind  string // pod, service or claim
 	Name  string
 	Why   string
 }

@@ -60,7 +60,8 @@
 //	    sets labels. One without a prefix has leaderworkerset.sigs.k8s.io/.
 //	squat pod a-1 name=a
 //	    creates a pod or a service that is not the set's, with labels if wished. squat
-//	    budget theirs name=a creates a disruption budget for the pods with these labels.
+//	    budget theirs name=a creates a disruption budget for the pods with these labels,
+//	    squat claim data-a-1 a claim that a StatefulSet controls.
 //	evict a-0-1 a-1
 //	    evicts pods, one after the other, as a drain does: as far as budgets allow it.
 //	crd published
@@ -120,7 +121,7 @@
 //
 // # Commands that show
 //
-//	show groups pods status services revisions budgets
+//	show groups pods status services revisions budgets claims
 //	    what there is: groups as the controller's debug page shows them, objects as
 //	    the API server has them. Without arguments: groups.
 //	journal 0

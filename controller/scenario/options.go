@@ -1,10 +1,14 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "lws-controller/api/v1"
@@ -31,6 +35,18 @@ var options = map[string]func(s *v1.LeaderWorkerSet, value string) error{
 	"subdomainPolicy": func(s *v1.LeaderWorkerSet, value string) error {
 		policy := v1.SubdomainPolicy(value)
 		s.Spec.NetworkConfig = &v1.NetworkConfig{SubdomainPolicy: &policy}
+		return nil
+	},
+	// claims is one template, data, with this retention: <whenDeleted>/<whenScaled>.
+	"claims": func(s *v1.LeaderWorkerSet, value string) error {
+		deleted, scaled, ok := strings.Cut(value, "/")
+		if !ok {
+			return errors.New("claims=<whenDeleted>/<whenScaled>")
+		}
+		t := &s.Spec.LeaderWorkerTemplate
+		t.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+		t.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+			WhenDeleted: appsv1.PersistentVolumeClaimRetentionPolicyType(deleted), WhenScaled: appsv1.PersistentVolumeClaimRetentionPolicyType(scaled)}
 		return nil
 	},
 	"image": func(s *v1.LeaderWorkerSet, value string) error {

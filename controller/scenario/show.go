@@ -39,6 +39,14 @@ func show(p *play, a args) error {
 			for _, b := range p.script.Budgets() {
 				p.line("budget %s %s, %d may go", b.Name, protects(b), b.Status.DisruptionsAllowed)
 			}
+		case "claims":
+			for _, c := range p.script.Claims() {
+				owner := "nobody"
+				if ref := metav1.GetControllerOfNoCopy(c); ref != nil {
+					owner = ref.Kind + " " + ref.Name
+				}
+				p.line("claim %s %s of %s", c.Name, c.UID, owner)
+			}
 		case "revisions":
 			for _, r := range p.script.Revisions() {
 				p.line("revision %s number %d", r.Name, r.Revision)

@@ -230,6 +230,33 @@ func (a api) DeleteService(_ context.Context, key types.NamespacedName, uid type
 	return a.remove(deleteService, uid, func(s *Server, r request) error { return remove(s, s.services, key, r) })
 }
 
+func (a api) GetClaim(_ context.Context, key types.NamespacedName) (*corev1.PersistentVolumeClaim, error) {
+	return read(a, "get claim", func(s *Server) (*corev1.PersistentVolumeClaim, error) { return get(s.claims, key) })
+}
+
+func (a api) CreateClaim(_ context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	return send(a, call{what: createClaim, name: claim.Name, write: true}, func(s *Server) (*corev1.PersistentVolumeClaim, error) {
+		return create(s, s.claims, claim, a.by())
+	})
+}
+
+func (a api) PatchClaim(_ context.Context, key types.NamespacedName, patch []byte) error {
+	_, err := send(a, call{what: patchClaim, write: true}, func(s *Server) (*corev1.PersistentVolumeClaim, error) {
+		r, err := preconditions(patch, a.by())
+		if err != nil {
+			return nil, err
+		}
+		return update(s, s.claims, key, r, func(o *corev1.PersistentVolumeClaim) error {
+			patched, err := mergePatched(o, patch)
+			if err == nil {
+				o.ObjectMeta = patched.ObjectMeta
+			}
+			return err
+		})
+	})
+	return err
+}
+
 func (a api) CreateBudget(_ context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
 	return send(a, call{what: createBudget, write: true}, func(s *Server) (*policyv1.PodDisruptionBudget, error) {
 		if err := validBudget(budget); err != nil {

@@ -31,7 +31,20 @@ func (w *World) collectorActs() bool {
 		}
 		return true
 	}
-	return collect(w, w.server.pods, doomed) || collect(w, w.server.services, doomed) || collect(w, w.server.revisions, doomed) || collect(w, w.server.budgets, doomed)
+	// A claim may belong to a pod.
+	doomedClaim := func(o metav1.Object) bool {
+		if controllerOf(o) == foreignOwner {
+			return false
+		}
+		for _, p := range w.server.pods.items {
+			if p.UID == controllerOf(o) {
+				return false
+			}
+		}
+		return doomed(o)
+	}
+	return collect(w, w.server.pods, doomed) || collect(w, w.server.services, doomed) || collect(w, w.server.revisions, doomed) || collect(w, w.server.budgets, doomed) ||
+		collect(w, w.server.claims, doomedClaim)
 }
 
 // collect deletes one object that is doomed.
@@ -74,13 +87,13 @@ func (w *World) goOnDeleting(s *v1.LeaderWorkerSet) bool {
 // of it.
 func (w *World) dependents(owner types.UID) []func() {
 	return slices.Concat(letGo(w.server, w.server.pods, owner), letGo(w.server, w.server.services, owner), letGo(w.server, w.server.revisions, owner),
-		letGo(w.server, w.server.budgets, owner))
+		letGo(w.server, w.server.budgets, owner), letGo(w.server, w.server.claims, owner))
 }
 
 // blocked says that an object exists which a set that is deleted in the foreground
 // has to wait for. Others that it owns outlive it for a moment.
 func (w *World) blocked(owner types.UID) bool {
-	return blocks(w.server.pods, owner) || blocks(w.server.services, owner) || blocks(w.server.revisions, owner) || blocks(w.server.budgets, owner)
+	return blocks(w.server.pods, owner) || blocks(w.server.services, owner) || blocks(w.server.revisions, owner) || blocks(w.server.budgets, owner) || blocks(w.server.claims, owner)
 }
 
 func blocks[T object](t *table[T], owner types.UID) bool {

@@ -27,6 +27,11 @@ func (w *World) namesMeet() bool {
 			return true
 		}
 	}
+	for _, c := range w.server.claims.items {
+		if controllerOf(c) == foreignOwner {
+			return true
+		}
+	}
 	return false
 }
 

@@ -29,6 +29,8 @@ const (
 	adoptService   = "adopt service"
 	adoptRevision  = "adopt revision"
 	numberRevision = "number revision"
+	createClaim    = "create claim"
+	patchClaim     = "patch claim"
 	createBudget   = "create budget"
 	updateBudget   = "update budget"
 	deleteBudget   = "delete budget"

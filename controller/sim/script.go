@@ -330,7 +330,7 @@ func (s *Script) ChangeRevision(name string, f func(*appsv1.ControllerRevision))
 	return err
 }
 
-// Delete deletes a pod, service, revision or budget as a person does.
+// Delete deletes a pod, service, revision, budget or claim as a person does.
 func (s *Script) Delete(kind, name string) error {
 	server, r := s.world.server, request{by: invariant.User}
 	switch key := s.key(name); kind {
@@ -342,12 +342,17 @@ func (s *Script) Delete(kind, name string) error {
 		return remove(server, server.revisions, key, r)
 	case "budget":
 		return remove(server, server.budgets, key, r)
+	case "claim":
+		return remove(server, server.claims, key, r)
 	}
 	return fmt.Errorf("cannot delete a %s", kind)
 }
 
-// Squat creates a pod or a service that is not the set's, with these labels, or a
-// budget for the pods with these labels.
+// foreignOwner stands for the owner of claims that are another's, which exists.
+const foreignOwner = types.UID("other")
+
+// Squat creates a pod or a service that is not the set's, with these labels, a
+// budget for the pods with these labels, or a claim that a StatefulSet controls.
 func (s *Script) Squat(kind, name string, labels map[string]string) error {
 	meta := metav1.ObjectMeta{Namespace: theKey.Namespace, Name: name, Labels: labels}
 	var err error
@@ -357,6 +362,11 @@ func (s *Script) Squat(kind, name string, labels map[string]string) error {
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}, r)
 	case "service":
 		_, err = create(server, server.services, &corev1.Service{ObjectMeta: meta}, r)
+	case "claim":
+		// Another set's, by its controller.
+		theirs := true
+		meta.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "other", UID: foreignOwner, Controller: &theirs}}
+		_, err = create(server, server.claims, &corev1.PersistentVolumeClaim{ObjectMeta: meta}, r)
 	case "budget":
 		_, err = create(server, server.budgets, budgetOf(meta, labels), r)
 	default:
@@ -377,6 +387,7 @@ func (s *Script) Set() *v1.LeaderWorkerSet { return s.world.server.sets.items[th
 // Pods, Services and Revisions are the objects there are, by name.
 func (s *Script) Pods() []*corev1.Pod                      { return s.world.server.pods.list() }
 func (s *Script) Budgets() []*policyv1.PodDisruptionBudget { return s.world.server.budgets.list() }
+func (s *Script) Claims() []*corev1.PersistentVolumeClaim  { return s.world.server.claims.list() }
 func (s *Script) Services() []*corev1.Service              { return s.world.server.services.list() }
 func (s *Script) Revisions() []*appsv1.ControllerRevision  { return s.world.server.revisions.list() }
 

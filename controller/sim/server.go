@@ -34,6 +34,7 @@ type Server struct {
 	revisions *table[*appsv1.ControllerRevision]
 	nodes     *table[*corev1.Node]
 	budgets   *table[*policyv1.PodDisruptionBudget]
+	claims    *table[*corev1.PersistentVolumeClaim]
 	// quota is how many pods there may be; 0: any number.
 	// prunes: the CRD is that of another version, and drops what it does not know.
 	prunes bool
@@ -55,6 +56,7 @@ func NewServer(c clock.PassiveClock, observe func(*invariant.Change, int64)) *Se
 		revisions: newTable[*appsv1.ControllerRevision](informers.Revisions, "controllerrevisions"),
 		nodes:     newTable[*corev1.Node](informers.Nodes, "nodes"),
 		budgets:   newTable[*policyv1.PodDisruptionBudget](informers.Budgets, "poddisruptionbudgets"),
+		claims:    newTable[*corev1.PersistentVolumeClaim]("PersistentVolumeClaim", "persistentvolumeclaims"),
 		observe:   observe,
 	}
 }

@@ -399,6 +399,8 @@ func KindOf(o invariant.Object) string {
 		return "revision"
 	case *corev1.Node:
 		return "node"
+	case *corev1.PersistentVolumeClaim:
+		return "claim"
 	case *policyv1.PodDisruptionBudget:
 		return "budget"
 	}

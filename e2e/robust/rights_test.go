@@ -28,9 +28,15 @@ var unused = map[string]string{
 	"list poddisruptionbudgets.policy": listing,
 	"list leases.coordination.k8s.io":  listing,
 	"list mutatingwebhookconfigurations.admissionregistration.k8s.io": listing,
-	"list nodes": listing,
-	"get nodes":  "a node is read live before a pod of it is deleted by force: package nodes of the end-to-end tests",
+	"list nodes":                    listing,
+	"get persistentvolumeclaims":    claimed,
+	"create persistentvolumeclaims": claimed,
+	"patch persistentvolumeclaims":  claimed,
+	"get nodes":                     "a node is read live before a pod of it is deleted by force: package nodes of the end-to-end tests",
 }
+
+// claimed is why claims are there: the life below has none.
+const claimed = "sets with volumeClaimTemplates ask for it: scenarios claims-*.txt of package scenario"
 
 // listing is why caches need the verb list.
 const listing = "caches are filled by a watch where the API server can do that (WatchList, on since Kubernetes 1.34), by a list where not"

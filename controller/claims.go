@@ -1,0 +1,166 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+	"lws-controller/controller/rollout"
+	"lws-controller/topology"
+)
+
+// Claims are read live when a pod is made, and when one goes for good: both are rare
+// for one pod, whereas a cache would hold the claims of all sets all the time. A set
+// without volumeClaimTemplates makes no request.
+
+// ensureClaims has the claims of a pod exist before the pod does.
+func (x *execution) ensureClaims(ctx context.Context, g *topology.Group, worker int32) error {
+	for _, want := range g.Claims(worker) {
+		if err := x.ensureClaim(ctx, g, worker, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensureClaim creates a claim, or uses the one that is there, whoever made it, unless
+// that is another's or about to go.
+func (x *execution) ensureClaim(ctx context.Context, g *topology.Group, worker int32, want *corev1.PersistentVolumeClaim) error {
+	claim, err := x.API.GetClaim(ctx, x.key(want.Name))
+	switch {
+	case apierrors.IsNotFound(err):
+		return x.createClaim(ctx, g.Index, worker, want)
+	case err != nil:
+		return fmt.Errorf("looking at claim %s: %w", want.Name, err)
+	}
+	owner := metav1.GetControllerOfNoCopy(claim)
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return x.waitForClaim(g.Index, want.Name, "is being deleted")
+	case owner != nil && owner.Kind == "Pod" && owner.Name == g.PodName(worker):
+		return x.waitForClaim(g.Index, want.Name, "goes with the pod of that name that was scaled down")
+	case owner != nil && owner.UID != x.m.set.UID:
+		return x.waitForClaim(g.Index, want.Name, rollout.NotOurs)
+	}
+	return x.ownClaim(ctx, g.Index, worker, claim, want.OwnerReferences)
+}
+
+func (x *execution) createClaim(ctx context.Context, index, worker int32, want *corev1.PersistentVolumeClaim) error {
+	_, err := x.API.CreateClaim(ctx, want)
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return errRefused // somebody made it meanwhile: plan again
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return x.hold(index, "NamespaceTerminating", fmt.Sprintf("namespace %s is being deleted", x.m.key.Namespace))
+	case refused(err):
+		x.rejected(index, worker, "create claim", err)
+		x.event(x.m, nil, corev1.EventTypeWarning, "FailedCreate", "CreateClaim",
+			"Creating claim %s of group %d: %s", want.Name, index, err.Error())
+		_ = x.hold(index, "FailedCreate", err.Error())
+		return errHeld
+	default:
+		x.rejected(index, worker, "create claim", err)
+		return fmt.Errorf("claim %s: %w", want.Name, err)
+	}
+}
+
+// waitForClaim holds a group whose claim cannot be used.
+func (x *execution) waitForClaim(index int32, name, why string) error {
+	b := rollout.Blocked{Index: index, Kind: "claim", Name: name, Why: why}
+	x.mu.Lock()
+	x.warnBlocked(x.m, b)
+	x.mu.Unlock()
+	return x.hold(index, reasonNameTaken, blockedMessage(b))
+}
+
+// ownClaim makes the set an owner of a claim or has it no longer be one, as the group's
+// revision wants it when the set is deleted. Other owners stay.
+func (x *execution) ownClaim(ctx context.Context, index, worker int32, claim *corev1.PersistentVolumeClaim, want []metav1.OwnerReference) error {
+	isSet := func(r metav1.OwnerReference) bool { return r.UID == x.m.set.UID }
+	if slices.ContainsFunc(claim.OwnerReferences, isSet) == (len(want) > 0) {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(claim.OwnerReferences), isSet)
+	return x.patchOwners(ctx, index, worker, claim, append(others, want...))
+}
+
+// condemnClaims has the claims of a pod go with it, if it goes for good and its
+// revision wants that. The pod becomes their owner instead of the set, as with a
+// StatefulSet: the garbage collector deletes only what has no owner left.
+func (x *execution) condemnClaims(ctx context.Context, d rollout.Deletion) error {
+	for _, name := range x.condemned(d) {
+		claim, err := x.API.GetClaim(ctx, x.key(name))
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("looking at claim %s: %w", name, err)
+		}
+		if owner := metav1.GetControllerOfNoCopy(claim); claim.DeletionTimestamp != nil || owner != nil && owner.UID != x.m.set.UID {
+			continue // goes already, or is another's
+		}
+		others := slices.DeleteFunc(slices.Clone(claim.OwnerReferences), func(r metav1.OwnerReference) bool { return r.UID == x.m.set.UID })
+		if err := x.patchOwners(ctx, d.Index, d.Pod.Worker, claim, append(others, podOwner(d.Pod))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// podOwner does not block the deletion of the pod, which needs no rights on its
+// finalizers.
+func podOwner(p group.PodRef) metav1.OwnerReference {
+	controller := true
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID, Controller: &controller}
+}
+
+// condemned names the claims that are to go with a pod: those of a group that is
+// scaled down, and of a worker that the group will not have again at its next size.
+func (x *execution) condemned(d rollout.Deletion) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := x.m.history.ByKey(x.m.group(d.Index).view.Revision)
+	if r == nil || len(r.Template.VolumeClaimTemplates) == 0 {
+		return nil
+	}
+	policy := r.Template.PersistentVolumeClaimRetentionPolicy
+	if policy == nil || policy.WhenScaled != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+		return nil
+	}
+	recycling := x.m.set.Status.Recycling
+	i := slices.IndexFunc(recycling, func(e v1.RecyclingGroup) bool { return e.Index == d.Index })
+	if i < 0 {
+		return nil
+	}
+	if entry := recycling[i]; entry.Cause != v1.RecycleScaleDown {
+		next := x.m.history.ByKey(entry.Revision)
+		if next == nil || d.Pod.Worker < x.m.groupOf(next, d.Index, 0).Size() {
+			return nil
+		}
+	}
+	var names []string
+	for i := range r.Template.VolumeClaimTemplates {
+		names = append(names, topology.ClaimName(r.Template.VolumeClaimTemplates[i].Name, d.Pod.Name))
+	}
+	return names
+}
+
+// patchOwners writes the owners of a claim as it was read, and fails if it has changed.
+func (x *execution) patchOwners(ctx context.Context, index, worker int32, claim *corev1.PersistentVolumeClaim, owners []metav1.OwnerReference) error {
+	patch := mustJSON(map[string]any{"metadata": map[string]any{
+		"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "ownerReferences": owners}})
+	if err := x.API.PatchClaim(ctx, x.key(claim.Name), patch); err != nil {
+		x.rejected(index, worker, "patch claim", err)
+		return fmt.Errorf("claim %s: %w", claim.Name, err)
+	}
+	return nil
+}
