@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,6 +20,9 @@ import (
 // Claims are read live when a pod is made, and when one goes for good: both are rare
 // for one pod, whereas a cache would hold the claims of all sets all the time. A set
 // without volumeClaimTemplates makes no request.
+
+// errWaits says that a pod waits for a claim, which says nothing of other groups.
+var errWaits = errors.New("waits for a claim")
 
 // ensureClaims has the claims of a pod exist before the pod does.
 func (x *execution) ensureClaims(ctx context.Context, g *topology.Group, worker int32) error {
@@ -79,7 +83,8 @@ func (x *execution) waitForClaim(index int32, name, why string) error {
 	x.mu.Lock()
 	x.warnBlocked(x.m, b)
 	x.mu.Unlock()
-	return x.hold(index, reasonNameTaken, blockedMessage(b))
+	_ = x.hold(index, reasonNameTaken, blockedMessage(b))
+	return errWaits
 }
 
 // ownClaim makes the set an owner of a claim or has it no longer be one, as the group's
@@ -90,7 +95,17 @@ func (x *execution) ownClaim(ctx context.Context, index, worker int32, claim *co
 		return nil
 	}
 	others := slices.DeleteFunc(slices.Clone(claim.OwnerReferences), isSet)
-	return x.patchOwners(ctx, index, worker, claim, append(others, want...))
+	err := x.patchOwners(ctx, index, worker, claim, append(others, want...))
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return errRefused // it has changed meanwhile: plan again
+	case err != nil && refused(err):
+		x.event(x.m, nil, corev1.EventTypeWarning, "FailedUpdate", "UpdateClaim",
+			"Changing the owners of claim %s of group %d: %s", claim.Name, index, err.Error())
+		_ = x.hold(index, "FailedUpdate", err.Error())
+		return errHeld
+	}
+	return err
 }
 
 // condemnClaims has the claims of a pod go with it, if it goes for good and its
@@ -109,7 +124,13 @@ func (x *execution) condemnClaims(ctx context.Context, d rollout.Deletion) error
 			continue // goes already, or is another's
 		}
 		others := slices.DeleteFunc(slices.Clone(claim.OwnerReferences), func(r metav1.OwnerReference) bool { return r.UID == x.m.set.UID })
-		if err := x.patchOwners(ctx, d.Index, d.Pod.Worker, claim, append(others, podOwner(d.Pod))); err != nil {
+		err = x.patchOwners(ctx, d.Index, d.Pod.Worker, claim, append(others, podOwner(d.Pod)))
+		if err != nil && refused(err) {
+			x.mu.Lock()
+			x.warn(x.m, "claim/"+name, "FailedUpdate", "UpdateClaim", "Pod %s stays, since its claim would outlive it: %s", d.Pod.Name, err.Error())
+			x.mu.Unlock()
+		}
+		if err != nil {
 			return err
 		}
 	}

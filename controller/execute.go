@@ -194,7 +194,9 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 	}
 	g := x.m.groupOf(r, c.Index, c.Incarnation)
 	g.RecycledAt = c.RecycledAt
-	if err := x.ensureClaims(ctx, g, worker); err != nil {
+	if err := x.ensureClaims(ctx, g, worker); errors.Is(err, errWaits) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	pod := g.Pod(worker)

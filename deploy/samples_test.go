@@ -11,6 +11,11 @@ func TestSamples(t *testing.T) {
 		"plain": func(s v1.LeaderWorkerSetSpec) bool {
 			return *s.Replicas == 3 && *s.LeaderWorkerTemplate.Size == 4 && s.LeaderWorkerTemplate.LeaderTemplate == nil
 		},
+		"claims": func(s v1.LeaderWorkerSetSpec) bool {
+			mounts := s.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].VolumeMounts
+			return len(s.LeaderWorkerTemplate.VolumeClaimTemplates) == 1 && len(mounts) == 1 &&
+				mounts[0].Name == s.LeaderWorkerTemplate.VolumeClaimTemplates[0].Name
+		},
 		"two-templates": func(s v1.LeaderWorkerSetSpec) bool {
 			return s.LeaderWorkerTemplate.LeaderTemplate != nil && s.StartupPolicy == v1.LeaderReadyStartupPolicy
 		},

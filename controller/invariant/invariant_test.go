@@ -203,6 +203,19 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 			foreign := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }
 			s.change(&Change{By: Controller, Verb: Update, UID: true, Version: true, Before: s.pod("a-0", 1, "r", foreign), After: s.pod("a-0", 1, "r", foreign, readyPod)})
 		}},
+		{"deletion of a claim", "S2", func(s *story) {
+			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: claim("")})
+		}},
+		{"change of a foreign claim", "S2", func(s *story) {
+			s.change(&Change{By: Controller, Verb: Update, UID: true, Version: true, Before: claim("other"), After: claim("")})
+		}},
+		{"change of a claim without its version", "S2", func(s *story) {
+			s.change(&Change{By: Controller, Verb: Update, UID: true, Before: claim(""), After: claim("")})
+		}},
+		{"claim of nobody", "", func(s *story) {
+			s.change(&Change{By: Controller, Verb: Create, After: claim("")})
+			s.change(&Change{By: Controller, Verb: Update, UID: true, Version: true, Before: claim(""), After: claim("pod")})
+		}},
 		{"next incarnation before the last is gone", "S3", func(s *story) {
 			s.run("a-0", 1, "r")
 			s.teardown(v1.RecycleScaleDown)
@@ -582,3 +595,12 @@ func (s *story) rebuild() {
 
 // fail has a pod of group 2 fail.
 func (s *story) fail() { s.kubelet(s.pod("a-2", 1, "r", readyPod), s.pod("a-2", 1, "r", failedPod)) }
+
+// claim is one that something controls, or nothing.
+func claim(controller types.UID) *corev1.PersistentVolumeClaim {
+	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data-a-0", UID: "claim"}}
+	if yes := true; controller != "" {
+		c.OwnerReferences = []metav1.OwnerReference{{UID: controller, Controller: &yes}}
+	}
+	return c
+}
