@@ -41,6 +41,11 @@ func (x *execution) ensureClaim(ctx context.Context, g *topology.Group, worker i
 	switch {
 	case apierrors.IsNotFound(err):
 		return x.createClaim(ctx, g.Index, worker, want)
+	case err != nil && refused(err): // such as without the right to read claims
+		x.event(x.m, nil, corev1.EventTypeWarning, "FailedCreate", "CreateClaim",
+			"Looking at claim %s of group %d: %s", want.Name, g.Index, err.Error())
+		_ = x.hold(g.Index, "FailedCreate", err.Error())
+		return errHeld
 	case err != nil:
 		return fmt.Errorf("looking at claim %s: %w", want.Name, err)
 	}
