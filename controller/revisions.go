@@ -102,7 +102,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 	for _, problem := range problems {
 		c.warn(m, "revision", "InvalidRevision", "ReadRevision", "Cannot read a stored revision: %v", problem)
 	}
-	content, changed := history.Wanted(m.set, m.steering.RestartedAt), false
+	content, changed := history.Wanted(m.asStored(), m.steering.RestartedAt), false
 	stored := func(r *revision.Revision, err error) error {
 		if err != nil {
 			return &unstoredError{err, history}
@@ -120,7 +120,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 		}
 		objects, changed = listed, true
 		history, _ = revision.NewHistory(objects)
-		content = history.Wanted(m.set, m.steering.RestartedAt)
+		content = history.Wanted(m.asStored(), m.steering.RestartedAt)
 	}
 	live := c.liveSet(m)
 	for _, r := range history.Revisions() {
@@ -153,7 +153,7 @@ func (c *Controller) renewHistory(ctx context.Context, m *memory, objects []*app
 	}
 	if changed {
 		history, _ = revision.NewHistory(objects)
-		found = history.Find(history.Wanted(m.set, m.steering.RestartedAt))
+		found = history.Find(history.Wanted(m.asStored(), m.steering.RestartedAt))
 	}
 	if found == nil {
 		return fmt.Errorf("revision of the present spec not found after it was stored")
@@ -263,7 +263,7 @@ func (c *Controller) createRevision(ctx context.Context, m *memory, history *rev
 		return nil, err
 	}
 	if lost != "" {
-		content = history.Wanted(m.set, restart)
+		content = history.Wanted(m.asStored(), restart)
 	}
 	fresh, err := history.Next(m.set, content, restart, lost)
 	if err != nil {

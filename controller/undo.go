@@ -25,7 +25,7 @@ func (c *Controller) undo(ctx context.Context, m *memory, wait *Wait) error {
 	if m.unstored.tries > 0 {
 		update = "" // the groups are still at the revision before the present spec
 	}
-	target, why := m.history.Undo(m.set, wish, update, m.steering.RestartedAt)
+	target, why := m.history.Undo(m.asStored(), wish, update, m.steering.RestartedAt)
 	stored, err := c.sendUndo(ctx, m, target)
 	if target != nil && apierrors.IsInvalid(err) {
 		// The spec was valid once, under rules that have changed since.

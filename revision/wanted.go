@@ -15,7 +15,42 @@ import (
 // Wanted is what the present spec of the set and the restarts that were asked for, by
 // the set at the given time or before, amount to.
 func (h *History) Wanted(set *v1.LeaderWorkerSet, restart time.Time) *Content {
-	return FromSet(set).Restarted(h.restart(restart))
+	at := h.restart(restart)
+	wanted := FromSet(set).Restarted(at)
+	last := h.lostBudget(set)
+	if last == nil {
+		return wanted
+	}
+	whole := &Content{}
+	wanted.Template.DeepCopyInto(&whole.Template)
+	wanted.Network.DeepCopyInto(&whole.Network)
+	whole.Template.MaxGroupRestarts = last.Template.MaxGroupRestarts
+	if Equal(last.Restarted(at), whole) {
+		return whole
+	}
+	return wanted
+}
+
+// lostBudget is the revision by which the groups go on having the budget of restarts
+// that the spec lacks, if nothing else of it was changed; nil where the spec means what
+// it says. The published CRD knows no maxGroupRestarts: applied over ours, it takes it
+// from every set that anybody writes, which is nobody's wish, and must not restart
+// anything, now or when ours is back. It shows in the status, which lacks the update
+// revision just so. Once that is on record again, the spec it was recorded for is the
+// one that was observed: who takes the budget out makes a new generation.
+func (h *History) lostBudget(set *v1.LeaderWorkerSet) *Revision {
+	var last *Revision
+	switch s := &set.Status; {
+	case set.Spec.LeaderWorkerTemplate.MaxGroupRestarts != nil || s.ObservedGeneration == 0:
+	case s.UpdateRevision == "":
+		last = h.latest(func(*Revision) bool { return true })
+	case s.ObservedGeneration == set.Generation:
+		last = h.ByKey(s.UpdateRevision)
+	}
+	if last == nil || last.Template.MaxGroupRestarts == nil {
+		return nil
+	}
+	return last
 }
 
 // Next builds the revision for the wanted content, which the history lacks; see New.

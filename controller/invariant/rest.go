@@ -265,7 +265,14 @@ func (c *Checker) updateRevision(s *v1.LeaderWorkerSet) *revision.Revision {
 	if asked := steering(s).RestartedAt; asked.After(at) {
 		at = asked
 	}
-	return history.Find(revision.FromSet(s).Restarted(at))
+	present := revision.FromSet(s)
+	found := history.Find(present.Restarted(at))
+	// What the CRD has dropped may still be in force.
+	if found == nil && c.Unrecorded && present.Template.MaxGroupRestarts == nil {
+		present.Template.MaxGroupRestarts = history.Revisions()[len(objects)-1].Template.MaxGroupRestarts
+		found = history.Find(present.Restarted(at))
+	}
+	return found
 }
 
 // ownedRevisions are those that the set controls. One whose label was taken off is in

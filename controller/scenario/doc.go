@@ -65,8 +65,8 @@
 //	evict a-0-1 a-1
 //	    evicts pods, one after the other, as a drain does: as far as budgets allow it.
 //	crd published
-//	    has the CRD be the published one, which drops what it does not know of the
-//	    status; "crd ours" applies ours again.
+//	    has the CRD be the published one, which drops what it does not know of a
+//	    set; "crd ours" applies ours again.
 //	quota 3
 //	    limits how many pods there may be; "quota none" lifts it.
 //

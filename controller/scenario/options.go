@@ -99,6 +99,10 @@ func rolling(s *v1.LeaderWorkerSet) *v1.RollingUpdateConfiguration {
 }
 
 func number(to **int32, value string) error {
+	if value == "none" {
+		*to = nil
+		return nil
+	}
 	n, err := strconv.ParseInt(value, 10, 32)
 	i := int32(n)
 	*to = &i

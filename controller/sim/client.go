@@ -121,11 +121,7 @@ func (a api) PatchSetStatus(_ context.Context, key types.NamespacedName, patch [
 		}
 		r.subresource = "status"
 		return update(s, s.sets, key, r, func(o *v1.LeaderWorkerSet) error {
-			err := mergeStatus(&o.Status, patch)
-			if s.prunes {
-				prune(&o.Status)
-			}
-			return err
+			return mergeStatus(&o.Status, patch)
 		})
 	})
 	a.p.learn(set)

@@ -269,7 +269,9 @@ func (s *Script) PublishedCRD(is bool) {
 	s.world.server.prunes = is
 	s.world.checker.Unrecorded = true
 	if is {
-		s.world.Edit("a label, under the published CRD", func(set *v1.LeaderWorkerSet) { prune(&set.Status) })
+		s.world.Edit("an annotation, under the published CRD", func(set *v1.LeaderWorkerSet) {
+			metav1.SetMetaDataAnnotation(&set.ObjectMeta, "example.com/touched", "")
+		})
 	}
 }
 

@@ -36,7 +36,8 @@ type Server struct {
 	budgets   *table[*policyv1.PodDisruptionBudget]
 	claims    *table[*corev1.PersistentVolumeClaim]
 	// quota is how many pods there may be; 0: any number.
-	// prunes: the CRD is that of another version, and drops what it does not know.
+	// prunes: the CRD is that of another version, and drops what it does not know of a
+	// set that is written.
 	prunes bool
 	quota  int
 	// ending: the namespace is being deleted.
@@ -140,6 +141,9 @@ func update[T object](s *Server, t *table[T], key types.NamespacedName, r reques
 	after := clone(before)
 	if err := mutate(after); err != nil {
 		return none, err
+	}
+	if set, isSet := any(after).(*v1.LeaderWorkerSet); isSet && s.prunes {
+		prune(set)
 	}
 	if err := oneController(t, after); err != nil {
 		return none, err
@@ -261,8 +265,10 @@ func (s *Server) tell(before, after invariant.Object, verb invariant.Verb, r req
 // now is the time as the API stores it: whole seconds.
 func (s *Server) now() metav1.Time { return metav1.NewTime(s.clock.Now().Truncate(time.Second)) }
 
-// prune drops what the published CRD does not know of a status.
-func prune(s *v1.LeaderWorkerSetStatus) {
+// prune drops what the published CRD does not know of a set.
+func prune(set *v1.LeaderWorkerSet) {
+	set.Spec.LeaderWorkerTemplate.MaxGroupRestarts = nil
+	s := &set.Status
 	s.CurrentRevision, s.UpdateRevision, s.EstablishedReplicas = "", "", 0
 	s.Groups, s.Recycling, s.GroupRestarts = nil, nil, nil
 }

@@ -3,6 +3,7 @@ package failure
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,8 +39,7 @@ func TestControllerDown(t *testing.T) {
 // ownFields are what no other version of the CRD has in the status.
 var ownFields = []string{"currentRevision", "updateRevision", "groups", "establishedReplicas", "recycling", "groupRestarts"}
 
-// applyCRD applies our CRD, or one that lacks our fields of the status as the published
-// one does.
+// applyCRD applies our CRD, or one that lacks our fields as the published one does.
 func applyCRD(t *testing.T, ours bool) {
 	t.Helper()
 	path := filepath.Join("..", "..", "deploy", "crd", "leaderworkerset.x-k8s.io_leaderworkersets.yaml")
@@ -52,12 +52,18 @@ func applyCRD(t *testing.T, ours bool) {
 		if err := yaml.Unmarshal(data, &crd); err != nil {
 			t.Fatal(err)
 		}
-		at := crd["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
-		for _, key := range []string{"schema", "openAPIV3Schema", "properties", "status", "properties"} {
-			at = at[key].(map[string]any)
-		}
+		version := crd["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+		fields := []string{"spec.leaderWorkerTemplate.maxGroupRestarts"}
 		for _, field := range ownFields {
-			delete(at, field)
+			fields = append(fields, "status."+field)
+		}
+		for _, field := range fields {
+			at := version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+			path := strings.Split(field, ".")
+			for _, name := range path[:len(path)-1] {
+				at = at["properties"].(map[string]any)[name].(map[string]any)
+			}
+			delete(at["properties"].(map[string]any), path[len(path)-1])
 		}
 		if data, err = yaml.Marshal(crd); err != nil {
 			t.Fatal(err)
@@ -72,9 +78,10 @@ func applyCRD(t *testing.T, ours bool) {
 
 // TestOutdatedCRD: under a CRD that drops what is put on record, failed groups are
 // recreated with backoff, the condition says so, nothing is written without need, and it
-// heals when our CRD is back.
+// heals when our CRD is back. That the set has lost its restart budget by it is no
+// update.
 func TestOutdatedCRD(t *testing.T) {
-	set := available(t, env.Namespace(t), harness.Replicas(2), harness.Size(2))
+	set := available(t, env.Namespace(t), harness.Replicas(2), harness.Size(2), maxGroupRestarts(5))
 	env.Unrecorded = append(env.Unrecorded, set.Namespace)
 	applyCRD(t, false)
 	t.Cleanup(func() { applyCRD(t, true) })
@@ -88,6 +95,10 @@ func TestOutdatedCRD(t *testing.T) {
 		t.Errorf("Degraded: %s: %s", c.Reason, c.Message)
 	}
 	env.WaitEvent(t, set, "Warning", "CRDOutdated")
+	env.Scale(t, set, 1)
+	waitIncarnations(t, set, "1")
+	env.Scale(t, set, 2)
+	waitIncarnations(t, set, "1", "1")
 
 	begun := time.Now()
 	failures["restarted"].do(t, set.Namespace, "web-1-1")
@@ -111,4 +122,15 @@ func TestOutdatedCRD(t *testing.T) {
 	env.WaitCondition(t, set, lwsv1.ConditionDegraded, metav1.ConditionFalse)
 	counted(t, set, 2)
 	stays(t, set, "2", "3")
+	if budget := env.Get(t, set).Spec.LeaderWorkerTemplate.MaxGroupRestarts; budget != nil {
+		t.Errorf("maxGroupRestarts is %d still: nothing was lost", *budget)
+	}
+	env.Controller.Kill(t)
+	env.Controller.Start(t)
+	env.Scale(t, set, 3)
+	waitIncarnations(t, set, "2", "3", "1")
+	revisions, err := env.Kube.AppsV1().ControllerRevisions(set.Namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(revisions.Items) != 1 {
+		t.Errorf("%d revisions, want the one that there was (%v)", len(revisions.Items), err)
+	}
 }
