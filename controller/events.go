@@ -46,7 +46,14 @@ func (c *Controller) warn(m *memory, about, reason, action, format string, args 
 // warnBlocked reports a group that waits for a name. Where a Service is in the
 // way of many groups, one of them is enough.
 func (c *Controller) warnBlocked(m *memory, b rollout.Blocked) {
-	c.warn(m, b.Kind+"/"+b.Name, reasonNameTaken, "CreatePod", "Pods wait: %s", blockedMessage(b))
+	c.warn(m, blockedMessage(b), blockedReason(b), "CreatePod", "Pods wait: %s", blockedMessage(b))
+}
+
+func blockedReason(b rollout.Blocked) string {
+	if b.Kind == "node" {
+		return v1.ReasonNoDomain
+	}
+	return reasonNameTaken
 }
 
 func blockedMessage(b rollout.Blocked) string { return fmt.Sprintf("%s %s %s", b.Kind, b.Name, b.Why) }

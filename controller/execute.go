@@ -193,7 +193,7 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 		return fmt.Errorf("revision %s is not in the history", c.Revision)
 	}
 	g := x.m.groupOf(r, c.Index, c.Incarnation)
-	g.RecycledAt = c.RecycledAt
+	g.RecycledAt, g.Domain = c.RecycledAt, c.Domain
 	if err := x.ensureClaims(ctx, g, worker); errors.Is(err, errWaits) {
 		return nil
 	} else if err != nil {

@@ -51,6 +51,7 @@ func (k *Known) Input(now time.Time) rollout.Input {
 
 		Established:   k.Set.Status.EstablishedReplicas,
 		LeaderFirst:   k.Set.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy,
+		Placed:        len(v1.DomainKeys(k.Set.Annotations)) > 0,
 		Current:       k.Current,
 		Update:        k.Update,
 		Templates:     Templates(k.Set, k.History),
@@ -75,7 +76,8 @@ func Templates(set *v1.LeaderWorkerSet, history *revision.History) map[string]ro
 	for _, r := range history.Revisions() {
 		g := GroupOf(set, r, 0, 0)
 		out[r.Key] = rollout.Template{Size: g.Size(), RestartPolicy: restartPolicy(set, r),
-			MaxGroupRestarts: r.Template.MaxGroupRestarts, Subdomain: g.SubdomainPolicy()}
+			MaxGroupRestarts: r.Template.MaxGroupRestarts, Subdomain: g.SubdomainPolicy(),
+			NodeSelector: r.Template.WorkerTemplate.Spec.NodeSelector}
 	}
 	return out
 }
@@ -175,7 +177,7 @@ func (c *Controller) input(m *memory, now time.Time) rollout.Input {
 	k := m.known()
 	k.Services = c.services(m, now)
 	in := k.Input(now)
-	in.Nodes = c.nodes(m, now)
+	c.nodes(m, &in)
 	in.Unrecorded = m.pruned != nil
 	for index, h := range m.held {
 		in.Held[index] = h.until

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,14 +18,15 @@ import (
 	"lws-controller/controller/rollout"
 )
 
-// awaitedNodes says which sets wait for pods on which nodes. While no pod is overdue it
-// is empty, and news about nodes concern nobody.
+// awaitedNodes says which sets wait for news about which nodes: for pods that are
+// overdue there, or for where workers are to go. Mostly it is empty, and news about
+// nodes concern nobody.
 type awaitedNodes struct {
 	mu    sync.Mutex
 	bySet map[types.NamespacedName][]string
 }
 
-// set says on which nodes a set waits for pods, in place of what was said before.
+// set says which nodes a set waits for, in place of what was said before.
 func (a *awaitedNodes) set(key types.NamespacedName, nodes []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,7 +40,7 @@ func (a *awaitedNodes) set(key types.NamespacedName, nodes []string) {
 	a.bySet[key] = nodes
 }
 
-// by are the sets that wait for pods on a node.
+// by are the sets that wait for a node.
 func (a *awaitedNodes) by(node string) []types.NamespacedName {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,31 +53,72 @@ func (a *awaitedNodes) by(node string) []types.NamespacedName {
 	return out
 }
 
-// nodes are those of the pods that are overdue, as the cache shows them, nil for none.
-// From then on news about them have the set synced: said before the cache is read, so
-// that none is missed.
-func (c *Controller) nodes(m *memory, now time.Time) map[string]group.Node {
-	names := map[string]bool{}
-	for _, t := range m.groups {
-		for i := range t.view.Going {
-			if g := &t.view.Going[i]; g.Node != "" && rollout.Overdue(g, now) {
-				names[g.Node] = true
+// nodes has the input know the nodes that it depends on, as the cache shows them. From
+// then on news about them have the set synced: said before the cache is read, so that
+// none is missed.
+func (c *Controller) nodes(m *memory, in *rollout.Input) {
+	names := nodesOf(in)
+	c.awaited.set(m.key, slices.Sorted(maps.Keys(names)))
+	setNodes(in, names, c.Cache.Node)
+}
+
+// SetNodes has the input know the nodes that it depends on, as far as lookup knows them.
+func SetNodes(in *rollout.Input, lookup func(name string) (n *corev1.Node, known bool)) {
+	setNodes(in, nodesOf(in), lookup)
+}
+
+// nodesOf are the nodes of the pods that are overdue, and of the leaders that workers
+// have to follow, each with the labels to follow them by.
+func nodesOf(in *rollout.Input) map[string][]string {
+	names := map[string][]string{}
+	for i := range in.Groups {
+		v := &in.Groups[i]
+		for j := range v.Going {
+			g := &v.Going[j]
+			if _, known := names[g.Node]; !known && g.Node != "" && rollout.Overdue(g, in.Now) {
+				names[g.Node] = nil
 			}
 		}
+		if l := v.Leader; l != nil && l.Node != "" && len(l.DomainKeys) > 0 && len(v.Missing) > 0 {
+			names[l.Node] = append(names[l.Node], l.DomainKeys...)
+		}
 	}
-	c.awaited.set(m.key, slices.Sorted(maps.Keys(names)))
-	var out map[string]group.Node
-	for name := range names {
-		n, known := c.Cache.Node(name)
+	return names
+}
+
+func setNodes(in *rollout.Input, names map[string][]string, lookup func(string) (*corev1.Node, bool)) {
+	for name, keys := range names {
+		n, known := lookup(name)
 		if !known {
 			continue
 		}
-		if out == nil {
-			out = map[string]group.Node{}
+		if in.Nodes == nil {
+			in.Nodes = map[string]group.Node{}
 		}
-		out[name] = group.ObserveNode(n)
+		in.Nodes[name] = group.ObserveNode(n)
+		for _, key := range keys {
+			value, has := labelOf(n, key)
+			if !has {
+				continue
+			}
+			if in.NodeLabels == nil {
+				in.NodeLabels = map[string]map[string]string{}
+			}
+			if in.NodeLabels[name] == nil {
+				in.NodeLabels[name] = map[string]string{}
+			}
+			in.NodeLabels[name][key] = value
+		}
 	}
-	return out
+}
+
+// labelOf is a label of a node, which may be gone.
+func labelOf(n *corev1.Node, key string) (value string, has bool) {
+	if n == nil {
+		return "", false
+	}
+	value, has = n.Labels[key]
+	return value, has
 }
 
 // forceDelete deletes pods that nothing will end any more. What the cache shows of a

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 	"lws-controller/informers"
+	"lws-controller/revision"
 )
 
 // nodeCache is a cache with nodes.
@@ -37,15 +39,21 @@ func TestNodesConcernOnlySetsWithOverduePods(t *testing.T) {
 	deadline := time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)
 	m := newMemory(key)
 	m.set = &v1.LeaderWorkerSet{}
+	m.history, _ = revision.NewHistory(nil)
 	going := func(node string) {
 		m.groups = []*tracked{{state: group.NewState(0), view: group.View{Going: []group.Going{{Node: node, Deadline: deadline}}}}}
 	}
+	nodes := func(now time.Time) map[string]group.Node {
+		in := m.known().Input(now)
+		c.nodes(m, &in)
+		return in.Nodes
+	}
 	going("n")
-	if got := c.nodes(m, deadline); got != nil || cache.asked != 0 || len(c.AwaitNode("n")) > 0 {
+	if got := nodes(deadline); got != nil || cache.asked != 0 || len(c.AwaitNode("n")) > 0 {
 		t.Errorf("in its grace: knows %v, asked %d times, waits %v", got, cache.asked, c.AwaitNode("n"))
 	}
 	late := deadline.Add(time.Minute)
-	if got := c.nodes(m, late); len(got) != 1 || got["n"] != (group.Node{}) || cache.asked != 1 {
+	if got := nodes(late); len(got) != 1 || got["n"] != (group.Node{}) || cache.asked != 1 {
 		t.Errorf("overdue: knows %v, asked %d times", got, cache.asked)
 	}
 	c.Node("other")
@@ -57,12 +65,24 @@ func TestNodesConcernOnlySetsWithOverduePods(t *testing.T) {
 		t.Error("news about the node led to no sync")
 	}
 	going("gone")
-	if got := c.nodes(m, late); !got["gone"].Gone || len(c.AwaitNode("n")) > 0 {
+	if got := nodes(late); !got["gone"].Gone || len(c.AwaitNode("n")) > 0 {
 		t.Errorf("knows %v; waits for the other node still: %v", got, c.AwaitNode("n"))
 	}
 	cache.nodes = nil
-	if got := c.nodes(m, late); got != nil {
+	if got := nodes(late); got != nil {
 		t.Errorf("without rights on nodes: %v", got)
+	}
+	cache.nodes = map[string]*corev1.Node{"n": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"rack": "r1", "other": ""}}}}
+	leader := &group.Pod{Node: "n", DomainKeys: []string{"rack", "zone"}}
+	m.groups = []*tracked{{state: group.NewState(0), view: group.View{Leader: leader}}}
+	if got := nodes(late); got != nil || len(c.AwaitNode("n")) > 0 {
+		t.Errorf("a bound leader whose workers all exist: knows %v, waits %v", got, c.AwaitNode("n"))
+	}
+	m.groups[0].view.Missing = []int32{1}
+	in := m.known().Input(late)
+	c.nodes(m, &in)
+	if got := in.NodeLabels["n"]; len(got) != 1 || got["rack"] != "r1" || len(c.AwaitNode("n")) != 1 {
+		t.Errorf("a bound leader whose workers are missing: knows %v, waits %v", got, c.AwaitNode("n"))
 	}
 	c.forget(key)
 	if len(c.awaited.bySet) > 0 {

@@ -146,7 +146,7 @@ func (m *memory) trouble(s *v1.LeaderWorkerSetStatus, t *rollout.Tally) (reason,
 	}
 	if message == "" && len(m.blocked) > 0 {
 		b := m.blocked[0]
-		reason, message = reasonNameTaken, fmt.Sprintf("Group %d: %s", b.Index, blockedMessage(b))
+		reason, message = blockedReason(b), fmt.Sprintf("Group %d: %s", b.Index, blockedMessage(b))
 	}
 	if message == "" && len(m.stuck) > 0 {
 		reason, message = v1.ReasonPodsStuck, fmt.Sprintf("Group %d waits for %s", m.stuck[0].Index, m.stuck[0].Message)

@@ -7,19 +7,22 @@ import (
 )
 
 func TestSamples(t *testing.T) {
-	want := map[string]func(v1.LeaderWorkerSetSpec) bool{
-		"plain": func(s v1.LeaderWorkerSetSpec) bool {
+	want := map[string]func(annotations map[string]string, s v1.LeaderWorkerSetSpec) bool{
+		"plain": func(_ map[string]string, s v1.LeaderWorkerSetSpec) bool {
 			return *s.Replicas == 3 && *s.LeaderWorkerTemplate.Size == 4 && s.LeaderWorkerTemplate.LeaderTemplate == nil
 		},
-		"claims": func(s v1.LeaderWorkerSetSpec) bool {
+		"claims": func(_ map[string]string, s v1.LeaderWorkerSetSpec) bool {
 			mounts := s.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].VolumeMounts
 			return len(s.LeaderWorkerTemplate.VolumeClaimTemplates) == 1 && len(mounts) == 1 &&
 				mounts[0].Name == s.LeaderWorkerTemplate.VolumeClaimTemplates[0].Name
 		},
-		"two-templates": func(s v1.LeaderWorkerSetSpec) bool {
+		"exclusive-rack": func(annotations map[string]string, s v1.LeaderWorkerSetSpec) bool {
+			return annotations[v1.AnnotationExclusiveTopology] == "rack" && *s.Replicas > 1
+		},
+		"two-templates": func(_ map[string]string, s v1.LeaderWorkerSetSpec) bool {
 			return s.LeaderWorkerTemplate.LeaderTemplate != nil && s.StartupPolicy == v1.LeaderReadyStartupPolicy
 		},
-		"unique": func(s v1.LeaderWorkerSetSpec) bool {
+		"unique": func(_ map[string]string, s v1.LeaderWorkerSetSpec) bool {
 			return *s.NetworkConfig.SubdomainPolicy == v1.SubdomainUniquePerReplica
 		},
 	}
@@ -35,7 +38,7 @@ func TestSamples(t *testing.T) {
 			continue
 		}
 		delete(want, set.Name)
-		if !shows(set.Spec) {
+		if !shows(set.Annotations, set.Spec) {
 			t.Errorf("%s no longer shows what it is for", m.path)
 		}
 		if len(set.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers) == 0 {

@@ -2,6 +2,7 @@ package informers
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -98,7 +99,7 @@ func NodeHandler(sink Sink) cache.TypedResourceEventHandler[*corev1.Node] {
 	return cache.TypedResourceEventHandlerFuncs[*corev1.Node]{
 		AddFunc: func(n *corev1.Node) { sink.Node(n.Name) },
 		UpdateFunc: func(before, after *corev1.Node) {
-			if group.ObserveNode(before) != group.ObserveNode(after) {
+			if group.ObserveNode(before) != group.ObserveNode(after) || !maps.Equal(before.Labels, after.Labels) {
 				sink.Node(after.Name)
 			}
 		},

@@ -94,10 +94,10 @@ func TestOwnedHandlerTouchesBothSets(t *testing.T) {
 	}
 }
 
-// A heartbeat, or a label, wakes nobody; what says whether pods can still run does.
+// A heartbeat wakes nobody; what says whether pods can still run, or where, does.
 func TestNodeHandler(t *testing.T) {
 	node := func(change ...func(*corev1.Node)) *corev1.Node {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"rack": "r"}}}
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		for _, c := range change {
 			c(n)
@@ -111,13 +111,15 @@ func TestNodeHandler(t *testing.T) {
 		return func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key}) }
 	}
 	heartbeat := func(n *corev1.Node) {
-		n.ResourceVersion, n.Status.Conditions[1].LastHeartbeatTime, n.Labels = "9", metav1.Now(), map[string]string{"rack": "r"}
+		n.ResourceVersion, n.Status.Conditions[1].LastHeartbeatTime = "9", metav1.Now()
 	}
+	moved := func(n *corev1.Node) { n.Labels = map[string]string{"rack": "other"} }
 	for name, tc := range map[string]struct {
 		before, after *corev1.Node
 		want          string
 	}{
 		"heartbeat":           {node(), node(heartbeat), ""},
+		"another label":       {node(), node(moved), "node n"},
 		"not ready":           {node(), node(ready(corev1.ConditionFalse)), "node n"},
 		"silent":              {node(), node(ready(corev1.ConditionUnknown)), "node n"},
 		"false, then unknown": {node(ready(corev1.ConditionFalse)), node(ready(corev1.ConditionUnknown)), ""},

@@ -172,6 +172,7 @@ func everything() *Group {
 			Annotations: map[string]string{
 				v1.AnnotationExclusiveTopology:         "rack",
 				v1.AnnotationSubGroupExclusiveTopology: "host",
+				v1.AnnotationColocate:                  "zone",
 				"other":                                "not copied",
 			},
 		}},
@@ -198,6 +199,7 @@ func everything() *Group {
 		Revision:    "5b8c9d7f6",
 		Index:       3,
 		Incarnation: 2,
+		Domain:      map[string]string{"rack": "r7"},
 	}
 }
 

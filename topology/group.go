@@ -24,6 +24,8 @@ type Group struct {
 	// RecycledAt is the time of the recycle request that the group is made after;
 	// zero without one.
 	RecycledAt time.Time
+	// Domain are the node labels of the leader's node that the workers' nodes must have.
+	Domain map[string]string
 }
 
 // Size is the number of pods of the group, leader included; 1 when the template

@@ -46,6 +46,7 @@ func (g *Group) podAnnotations(worker int32) map[string]string {
 		annotations[v1.AnnotationRecycledAt] = g.RecycledAt.UTC().Format(time.RFC3339Nano)
 	}
 	g.inherit(annotations, v1.AnnotationExclusiveTopology)
+	g.inherit(annotations, v1.AnnotationColocate)
 
 	if worker == 0 {
 		if g.SubdomainPolicy() == v1.SubdomainUniquePerReplica {

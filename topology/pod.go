@@ -34,6 +34,7 @@ func (g *Group) Pod(worker int32) *corev1.Pod {
 	}
 	pod.Spec.Hostname = pod.Name
 	pod.Spec.Subdomain = g.ServiceName()
+	g.place(pod, worker)
 	g.addClaimVolumes(&pod.Spec, worker)
 	g.addTPUEnv(&pod.Spec, worker)
 	g.addGroupEnv(&pod.Spec, worker)

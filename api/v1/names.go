@@ -67,6 +67,17 @@ const (
 	AnnotationColocate = topologyPrefix + "colocate"
 )
 
+// Values of AnnotationExclusiveScope: whose pods an exclusive placement keeps away.
+// Anything else is as ExclusiveScopeNamespace.
+const (
+	// ExclusiveScopeNamespace: those of all LeaderWorkerSets of the namespace.
+	ExclusiveScopeNamespace = "Namespace"
+	// ExclusiveScopeSet: those of other groups of the same set.
+	ExclusiveScopeSet = "Set"
+	// ExclusiveScopeCluster: those of all LeaderWorkerSets.
+	ExclusiveScopeCluster = "Cluster"
+)
+
 // Annotations on the set by which people steer its rollout.
 const (
 	rolloutPrefix = "rollout." + ownPrefix
@@ -152,6 +163,8 @@ const (
 	ReasonBudgetExceeded = "ReplicaRestartBudgetExceeded"
 	// ReasonProgressDeadline: nothing has moved for as long as an annotation allows.
 	ReasonProgressDeadline = "ProgressDeadlineExceeded"
+	// ReasonNoDomain: workers cannot be bound to the topology domain of their leader.
+	ReasonNoDomain = "NoTopologyDomain"
 	// ReasonPodsStuck: pods that are being deleted do not go.
 	ReasonPodsStuck = "PodsStuckTerminating"
 )

@@ -8,8 +8,10 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	v1 "lws-controller/api/v1"
 	"lws-controller/controller"
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
@@ -106,7 +108,7 @@ func (w *world) observe(index, worker int32, p *corev1.Pod) {
 // createPod makes a pod as the controller would.
 func (w *world) createPod(c *rollout.Creation, worker int32) {
 	g := controller.GroupOf(w.known.Set, w.known.History.ByKey(c.Revision), c.Index, c.Incarnation)
-	g.RecycledAt = c.RecycledAt
+	g.RecycledAt, g.Domain = c.RecycledAt, c.Domain
 	made := g.Pod(worker)
 	made.UID = types.UID(fmt.Sprintf("made-%d", w.version))
 	made.ResourceVersion = w.nextVersion()
@@ -177,4 +179,23 @@ func (w *world) place(index int32, p *group.Pod, b *body) string {
 		}
 	}
 	return name
+}
+
+// node is what is known of a node. Where nodes are not known, that of the leaders is
+// taken as one that the workers can follow to.
+func (w *world) node(name string) (*corev1.Node, bool) {
+	if w.capacity != nil {
+		if n := w.capacity.node(name); n != nil {
+			return n.Node, true
+		}
+		return nil, true
+	}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	for _, key := range v1.DomainKeys(w.known.Set.Annotations) {
+		n.Labels[key] = somewhere
+	}
+	for _, r := range w.known.History.Revisions() {
+		maps.Copy(n.Labels, r.Template.WorkerTemplate.Spec.NodeSelector)
+	}
+	return n, true
 }

@@ -32,7 +32,9 @@ type Pod struct {
 	Incarnation int64  `json:"incarnation,omitempty"`
 	Size        int32  `json:"size,omitempty"`
 
-	Node        string          `json:"node,omitempty"`
+	Node string `json:"node,omitempty"`
+	// DomainKeys are, on leaders, the node labels that the workers' nodes must share.
+	DomainKeys  []string        `json:"domainKeys,omitempty"`
 	Phase       corev1.PodPhase `json:"phase,omitempty"`
 	Ready       bool            `json:"ready,omitempty"`
 	Terminating bool            `json:"terminating,omitempty"`
@@ -104,6 +106,9 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 	if p.DeletionTimestamp != nil {
 		out.Deleted, out.Deadline = p.DeletionTimestamp.Add(-graceOf(p)), p.DeletionTimestamp.Time
 		out.Finalizers = p.Finalizers
+	}
+	if worker == 0 {
+		out.DomainKeys = v1.DomainKeys(p.Annotations)
 	}
 	out.RecycledAt, _ = time.Parse(time.RFC3339Nano, p.Annotations[v1.AnnotationRecycledAt])
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {

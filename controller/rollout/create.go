@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"fmt"
 	"slices"
 
 	v1 "lws-controller/api/v1"
@@ -83,7 +84,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 			c.Lost, c.Revision = c.Revision, p.Update
 		}
 		c.Workers = []int32{0}
-		if !p.LeaderFirst {
+		if !p.LeaderFirst && !p.Placed {
 			c.Workers = upTo(min(max(t.Size, 1), int32(p.MaxWrites)+1))
 		}
 	case entry != nil && v.Incarnation <= entry.Incarnation:
@@ -96,6 +97,8 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 		c.Workers = []int32{0}
 	case v.Leader.Terminating:
 		return c, false
+	case len(v.Leader.DomainKeys) > 0 && v.Leader.Node == "":
+		// Workers follow their leader, to where the scheduler has put it.
 	case !p.LeaderFirst || v.LeaderReady() || v.EverReady():
 		c.Workers = v.Missing
 	}
@@ -149,6 +152,14 @@ func (p *planner) blocked(v *group.View, c *Creation) bool {
 		}
 		return true
 	}
+	if c.Workers[0] != 0 {
+		domain, why := p.domainOf(v.Leader, p.Templates[c.Revision].NodeSelector)
+		if why != "" {
+			p.Blocked = append(p.Blocked, Blocked{Index: v.Index, Kind: "node", Name: v.Leader.Node, Why: why})
+			return true
+		}
+		c.Domain = domain
+	}
 	if s, exists := p.Services[c.Service]; exists && s.Unusable != "" {
 		if !s.Leaving {
 			p.Blocked = append(p.Blocked, Blocked{Index: v.Index, Kind: "service", Name: c.Service, Why: s.Unusable})
@@ -156,6 +167,34 @@ func (p *planner) blocked(v *group.View, c *Creation) bool {
 		return true
 	}
 	return false
+}
+
+// domainOf are the labels of the leader's node that workers go by. What the template
+// of the workers says of the same labels stays in force; where both cannot be, nothing
+// is created.
+func (p *planner) domainOf(leader *group.Pod, selector map[string]string) (domain map[string]string, why string) {
+	if len(leader.DomainKeys) == 0 {
+		return nil, ""
+	}
+	n, known := p.Nodes[leader.Node]
+	switch {
+	case !known:
+		return nil, "of the leader cannot be read by a controller that serves one namespace only, so that workers cannot follow it"
+	case n.Gone:
+		return nil, "of the leader is gone, so that workers cannot follow it"
+	}
+	domain = map[string]string{}
+	for _, key := range leader.DomainKeys {
+		value, has := p.NodeLabels[leader.Node][key]
+		switch wanted, selects := selector[key]; {
+		case !has:
+			return nil, fmt.Sprintf("of the leader has no label %s, so that workers cannot follow it", key)
+		case selects && wanted != value:
+			return nil, fmt.Sprintf("of the leader has %s=%s, so that workers cannot follow it: their template's nodeSelector says %s=%s", key, value, key, wanted)
+		}
+		domain[key] = value
+	}
+	return domain, ""
 }
 
 // NotOurs is why a name that something else holds cannot be used.

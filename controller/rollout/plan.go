@@ -16,6 +16,8 @@ type Template struct {
 	// that count; nil: as often as it takes.
 	MaxGroupRestarts *int32
 	Subdomain        v1.SubdomainPolicy
+	// NodeSelector is that of the workers' template.
+	NodeSelector map[string]string `json:",omitempty"`
 }
 
 // Input is all that a plan depends on.
@@ -43,9 +45,12 @@ type Input struct {
 	// ForceDeleteAfter is how long after its deadline a pod is deleted by force whose
 	// node is not Ready; zero: never.
 	ForceDeleteAfter time.Duration
-	// Nodes are those of the pods that are overdue, by name, as far as they are known:
-	// without rights on nodes, none.
+	// Nodes are those of the pods that are overdue, and of the leaders whose workers are
+	// to follow them, by name, as far as they are known: without rights on nodes, none.
 	Nodes map[string]group.Node
+	// NodeLabels are the labels of the nodes of these leaders, as far as workers go by
+	// them.
+	NodeLabels map[string]map[string]string `json:",omitempty"`
 	// DisruptionBudget is how many groups evictions may take down at a time; 0: no
 	// budget is kept.
 	DisruptionBudget int32
@@ -53,6 +58,9 @@ type Input struct {
 	Established int32
 	// LeaderFirst: workers are created once the leader is Ready.
 	LeaderFirst bool
+	// Placed: workers of new groups follow their leader to its topology domain, so that
+	// they are created once it is bound to a node.
+	Placed bool `json:",omitempty"`
 	// Current and Update are revision keys (CONTRACT: currentRevision,
 	// updateRevision). Templates has every known revision by key.
 	Current, Update string
@@ -115,7 +123,7 @@ type Plan struct {
 	// Start are leaders that are to say that their group has started.
 	Start []Start
 
-	// Blocked are groups whose pods wait for a name that something else holds.
+	// Blocked are groups whose pods wait for an object that is not the set's.
 	Blocked []Blocked
 	// Stalled: nothing has moved for longer than the deadline allows.
 	Stalled bool
@@ -157,6 +165,8 @@ type Creation struct {
 	// RecycledAt is the time of the request that names the group, which its pods
 	// carry; zero without one.
 	RecycledAt time.Time
+	// Domain are the node labels that the nodes of the workers must have.
+	Domain map[string]string `json:",omitempty"`
 }
 
 // Mark is a GroupReady condition to be written.
@@ -177,10 +187,10 @@ type Start struct {
 }
 
 // Blocked is a group that waits until an object that is not the set's gives a
-// name free.
+// name free, or shows where workers are to go.
 type Blocked struct {
 	Index int32
-	Kind  string // pod, service or claim
+	Kind  string // pod, service, claim or node
 	Name  string
 	Why   string
 }

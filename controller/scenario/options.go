@@ -49,6 +49,11 @@ var options = map[string]func(s *v1.LeaderWorkerSet, value string) error{
 			WhenDeleted: appsv1.PersistentVolumeClaimRetentionPolicyType(deleted), WhenScaled: appsv1.PersistentVolumeClaimRetentionPolicyType(scaled)}
 		return nil
 	},
+	// rack is the node selector of the template.
+	"rack": func(s *v1.LeaderWorkerSet, value string) error {
+		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.NodeSelector = map[string]string{"rack": value}
+		return nil
+	},
 	"image": func(s *v1.LeaderWorkerSet, value string) error {
 		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image = value
 		return nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "lws-controller/api/v1"
@@ -68,7 +69,13 @@ func (w *World) begin() {
 	if w.options.nodes > 0 {
 		w.deleteNode(w.nodeList()[0])
 	}
-	w.Apply(w.drawSet())
+	set := w.drawSet()
+	if w.options.nodes == 0 && w.aside.IntN(6) == 0 {
+		// Where each rack has room for all, so that none of them waits for ever.
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1.AnnotationColocate, "rack")
+		w.covered["groups in racks"]++
+	}
+	w.Apply(set)
 	if w.options.weights["evictions"] > 0 {
 		w.addNode("rack-1", plenty)
 		w.addNode("rack-2", plenty)

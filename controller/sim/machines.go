@@ -92,7 +92,7 @@ func (w *World) nodeList() []*node {
 // schedule is what the scheduler does next to a pod without a node: it binds it
 // where there is room, or says once that there is none.
 func (w *World) schedule(p *corev1.Pod) func() {
-	if room := w.withRoom(); len(room) > 0 {
+	if room := w.withRoom(p); len(room) > 0 {
 		return func() {
 			n := room[w.rng.IntN(len(room))]
 			w.podUpdate(p, invariant.Scheduler, func(p *corev1.Pod) {
@@ -122,7 +122,7 @@ func (w *World) schedule(p *corev1.Pod) func() {
 
 // withRoom are the nodes that the scheduler may choose: also those that are lost
 // as long as nobody has noticed.
-func (w *World) withRoom() []*node {
+func (w *World) withRoom(pod *corev1.Pod) []*node {
 	taken := map[string]int{}
 	for _, p := range w.server.pods.items {
 		if !finished(p) {
@@ -130,7 +130,7 @@ func (w *World) withRoom() []*node {
 		}
 	}
 	return slices.DeleteFunc(w.nodeList(), func(n *node) bool {
-		return n.name == w.draining || taken[n.name] >= n.capacity || !n.tainted.IsZero() || n.isLost() && w.clock.Since(n.lost) >= lossNoticed
+		return n.name == w.draining || taken[n.name] >= n.capacity || !n.tainted.IsZero() || n.isLost() && w.clock.Since(n.lost) >= lossNoticed || !w.allows(pod, n)
 	})
 }
 

@@ -398,8 +398,22 @@ func (s *Script) Debug() []controller.DebugSet {
 	return s.world.processes[0].ctrl.Debug(theKey.String())
 }
 
-// AddNode adds a node with room for so many pods.
-func (s *Script) AddNode(room int) { s.world.addNode("rack-1", room) }
+// AddNode adds a node in a rack, with room for so many pods.
+func (s *Script) AddNode(rack string, room int) { s.world.addNode(rack, room) }
+
+// LabelNode sets the label of a node that names its rack; none takes it away.
+func (s *Script) LabelNode(name, rack string) error {
+	n := s.world.nodes[name]
+	if n == nil {
+		return fmt.Errorf("there is no node %s", name)
+	}
+	s.world.nodeUpdate(n, invariant.User, func(o *corev1.Node) {
+		if o.Labels["rack"] = rack; rack == "none" {
+			delete(o.Labels, "rack")
+		}
+	})
+	return nil
+}
 
 // Node has something happen to a node: lost, back, reboot, taint or delete.
 func (s *Script) Node(name, what string) error {
