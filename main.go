@@ -179,6 +179,8 @@ type options struct {
 	renewDeadline        time.Duration
 	retryPeriod          time.Duration
 
+	allowKueueUnmanaged bool
+
 	logFormat      string
 	journalFile    string
 	journalMaxSize int64
@@ -218,6 +220,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", o.leaseDuration, "how long after the last renewal another replica may take over")
 	f.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", o.renewDeadline, "how long the leader tries to renew before it gives up and exits")
 	f.DurationVar(&o.retryPeriod, "leader-elect-retry-period", o.retryPeriod, "how long to wait between two tries to take or renew the lease")
+	f.BoolVar(&o.allowKueueUnmanaged, "allow-kueue-unmanaged", o.allowKueueUnmanaged, "create the pods of sets that Kueue manages too, which then run without quota; Kueue is not supported yet")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "`text` or json")
 	f.StringVar(&o.journalFile, "journal-file", o.journalFile, "`file` to take down every event and decision in, as JSON lines, for the command replay")
 	f.Int64Var(&o.journalMaxSize, "journal-max-size", o.journalMaxSize, "size in MiB at which the journal becomes <file>.1 and a new one is begun")
@@ -446,6 +449,8 @@ func (o *options) wire(ctx context.Context, config *rest.Config, journal *contro
 		Fence:     func(now time.Time) string { return caches.Fence(o.identity, now) },
 		Journal:   journal,
 		Workers:   o.workers,
+
+		AllowKueueUnmanaged: o.allowKueueUnmanaged,
 	})
 	if err := caches.Watch(c); err != nil {
 		return nil, nil, err

@@ -31,6 +31,9 @@ type Options struct {
 	Journal *Journal
 	// Planned is told of every plan, before it is carried out. Nil: nobody is.
 	Planned func(set types.NamespacedName, in rollout.Input, plan rollout.Plan)
+	// AllowKueueUnmanaged: pods of sets that Kueue manages are created like others,
+	// and run without quota.
+	AllowKueueUnmanaged bool
 	// Workers is how many sets are synced at a time.
 	Workers int
 	// InFlight is how many requests of one set may be under way at a time; 32 if

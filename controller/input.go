@@ -25,6 +25,8 @@ type Known struct {
 	// Unstored: there is no revision of the present spec, nor can there be. Update is
 	// the last one there was, if any.
 	Unstored bool
+	// AllowKueueUnmanaged: pods of sets that Kueue manages are created like others.
+	AllowKueueUnmanaged bool
 	// Groups are those of which anything is known, by ascending index.
 	Groups []group.View
 	// Services are those that exist or whose names are taken.
@@ -42,6 +44,7 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		MinReady:  k.Steering.MinReady,
 		Paused:    k.Steering.Paused || k.Unstored,
 		Recycle:   k.Steering.Recycle,
+		Withheld:  k.Withheld() != "",
 
 		ForceDeleteAfter: k.Steering.ForceDeleteAfter,
 		DisruptionBudget: k.Steering.DisruptionBudget,
@@ -175,7 +178,8 @@ func (m *memory) sizes() map[string]int32 {
 // input is what the planner gets to know.
 func (c *Controller) input(m *memory, now time.Time) rollout.Input {
 	k := m.known()
-	k.Services = c.services(m, now)
+	k.Services, k.AllowKueueUnmanaged = c.services(m, now), c.AllowKueueUnmanaged
+	c.withhold(m, k.Withheld())
 	in := k.Input(now)
 	c.nodes(m, &in)
 	in.Unrecorded = m.pruned != nil

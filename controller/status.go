@@ -122,6 +122,9 @@ func (m *memory) trouble(s *v1.LeaderWorkerSetStatus, t *rollout.Tally) (reason,
 	if m.unstored.tries > 0 {
 		return m.unstored.reason, unstoredMessage(m.unstored)
 	}
+	if m.withheld != "" {
+		return v1.ReasonKueueUnsupported, m.withheld
+	}
 	if len(t.Spent) > 0 {
 		reason, message = v1.ReasonBudgetExceeded, spentMessage(&t.Spent[0])
 		if n := len(t.Spent); n > 1 {

@@ -67,6 +67,14 @@ const (
 	AnnotationColocate = topologyPrefix + "colocate"
 )
 
+// What Kueue marks that it manages.
+const (
+	// LabelKueueQueue is on sets.
+	LabelKueueQueue = "kueue.x-k8s.io/queue-name"
+	// KueuePodSuspendingParent is a label or an annotation of pod templates.
+	KueuePodSuspendingParent = "kueue.x-k8s.io/pod-suspending-parent"
+)
+
 // Values of AnnotationExclusiveScope: whose pods an exclusive placement keeps away.
 // Anything else is as ExclusiveScopeNamespace.
 const (
@@ -165,6 +173,8 @@ const (
 	ReasonProgressDeadline = "ProgressDeadlineExceeded"
 	// ReasonNoDomain: workers cannot be bound to the topology domain of their leader.
 	ReasonNoDomain = "NoTopologyDomain"
+	// ReasonKueueUnsupported: Kueue is to admit the pods, which are therefore not created.
+	ReasonKueueUnsupported = "KueueUnsupported"
 	// ReasonPodsStuck: pods that are being deleted do not go.
 	ReasonPodsStuck = "PodsStuckTerminating"
 )

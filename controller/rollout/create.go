@@ -10,6 +10,9 @@ import (
 
 // create gives pods to the groups that lack them, the lowest index first.
 func (p *planner) create() {
+	if p.Withheld {
+		return
+	}
 	for i := range p.Groups {
 		if p.Groups[i].HasPods {
 			p.alive++

@@ -42,6 +42,9 @@ type Input struct {
 	Recycle RecycleRequest
 	// Unrecorded: teardowns cannot be put on record, so that none begins which can wait.
 	Unrecorded bool `json:",omitempty"`
+	// Withheld: no pod may be created, so that nothing is taken down either that would
+	// have to be made again.
+	Withheld bool `json:",omitempty"`
 	// ForceDeleteAfter is how long after its deadline a pod is deleted by force whose
 	// node is not Ready; zero: never.
 	ForceDeleteAfter time.Duration

@@ -20,6 +20,8 @@ func (p *planner) recycle() {
 		}
 		if !p.wanted(v.Index) || v.Index >= p.Replicas && v.Revision != p.Update {
 			p.begin(v, v1.RecycleScaleDown, v.Revision, nil)
+		} else if p.Withheld {
+			continue
 		} else if failures := v.FailuresUnder(p.restartPolicy(v)); len(failures) > 0 {
 			p.fail(v, failures)
 		} else if p.lost(v) {
@@ -147,7 +149,7 @@ func (p *planner) deletePods() {
 			continue
 		}
 		p.deleteAll(v, v.Stray, "Stray")
-		if v.ReplacesSingly(p.restartPolicy(v)) && !p.startsNow(v) {
+		if v.ReplacesSingly(p.restartPolicy(v)) && !p.startsNow(v) && !p.Withheld {
 			p.deleteAll(v, v.Finished, "Finished")
 		}
 	}

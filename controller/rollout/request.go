@@ -27,7 +27,7 @@ func (in *Input) asked(v *group.View) bool {
 // at once as the floor allows. Surge stands in for those at or above the
 // partition.
 func (p *planner) recreate() {
-	if len(p.Recycle.Groups) == 0 || p.Unrecorded {
+	if len(p.Recycle.Groups) == 0 || p.Unrecorded || p.Withheld {
 		return
 	}
 	if p.Now.Before(p.Recycle.At) {

@@ -119,7 +119,7 @@ func (p *planner) update() {
 	if p.Paused || p.Stalled && at.onTheWay > 0 {
 		return
 	}
-	if p.Unrecorded {
+	if p.Unrecorded || p.Withheld {
 		return
 	}
 	var idle, serving []*group.View
@@ -269,7 +269,7 @@ func (p *planner) setSurge() {
 			need--
 		}
 	}
-	if p.Paused || p.Unrecorded || len(p.at.outdated) == 0 && !p.at.asked {
+	if p.Paused || p.Unrecorded || p.Withheld || len(p.at.outdated) == 0 && !p.at.asked {
 		return // none is made any more; those that there are stay until all is done
 	}
 	// More than one plan can create need not be thought of now.

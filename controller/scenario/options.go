@@ -49,6 +49,14 @@ var options = map[string]func(s *v1.LeaderWorkerSet, value string) error{
 			WhenDeleted: appsv1.PersistentVolumeClaimRetentionPolicyType(deleted), WhenScaled: appsv1.PersistentVolumeClaimRetentionPolicyType(scaled)}
 		return nil
 	},
+	// queue is that of Kueue.
+	"queue": func(s *v1.LeaderWorkerSet, value string) error {
+		metav1.SetMetaDataLabel(&s.ObjectMeta, v1.LabelKueueQueue, value)
+		if value == "none" {
+			delete(s.Labels, v1.LabelKueueQueue)
+		}
+		return nil
+	},
 	// rack is the node selector of the template.
 	"rack": func(s *v1.LeaderWorkerSet, value string) error {
 		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.NodeSelector = map[string]string{"rack": value}
