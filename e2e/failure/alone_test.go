@@ -102,9 +102,9 @@ func TestOutdatedCRD(t *testing.T) {
 		t.Errorf("Degraded: %s: %s", c.Reason, c.Message)
 	}
 	env.WaitEvent(t, set, "Warning", "CRDOutdated")
-	env.Scale(t, set, 1)
+	set = env.Scale(t, set, 1)
 	waitIncarnations(t, set, "1")
-	env.Scale(t, set, 2)
+	set = env.Scale(t, set, 2)
 	waitIncarnations(t, set, "1", "1")
 
 	begun := time.Now()
@@ -134,8 +134,8 @@ func TestOutdatedCRD(t *testing.T) {
 	}
 	env.Controller.Kill(t)
 	env.Controller.Start(t)
-	env.Scale(t, set, 3)
-	waitIncarnations(t, set, "2", "3", "1")
+	env.Controller.Ready(t)
+	stays(t, set, "2", "3")
 	revisions, err := env.Kube.AppsV1().ControllerRevisions(set.Namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(revisions.Items) != 1 {
 		t.Errorf("%d revisions, want the one that there was (%v)", len(revisions.Items), err)
