@@ -59,12 +59,32 @@ func (a *awaitedNodes) by(node string) []types.NamespacedName {
 func (c *Controller) nodes(m *memory, in *rollout.Input) {
 	names := nodesOf(in)
 	c.awaited.set(m.key, slices.Sorted(maps.Keys(names)))
-	setNodes(in, names, c.Cache.Node)
-}
-
-// SetNodes has the input know the nodes that it depends on, as far as lookup knows them.
-func SetNodes(in *rollout.Input, lookup func(name string) (n *corev1.Node, known bool)) {
-	setNodes(in, nodesOf(in), lookup)
+	for name, keys := range names {
+		n, known := c.Cache.Node(name)
+		if !known {
+			continue
+		}
+		if in.Nodes == nil {
+			in.Nodes = map[string]group.Node{}
+		}
+		in.Nodes[name] = group.ObserveNode(n)
+		if n == nil {
+			continue // gone
+		}
+		for _, key := range keys {
+			value, has := n.Labels[key]
+			if !has {
+				continue
+			}
+			if in.NodeLabels == nil {
+				in.NodeLabels = map[string]map[string]string{}
+			}
+			if in.NodeLabels[name] == nil {
+				in.NodeLabels[name] = map[string]string{}
+			}
+			in.NodeLabels[name][key] = value
+		}
+	}
 }
 
 // nodesOf are the nodes of the pods that are overdue, and of the leaders that workers
@@ -84,41 +104,6 @@ func nodesOf(in *rollout.Input) map[string][]string {
 		}
 	}
 	return names
-}
-
-func setNodes(in *rollout.Input, names map[string][]string, lookup func(string) (*corev1.Node, bool)) {
-	for name, keys := range names {
-		n, known := lookup(name)
-		if !known {
-			continue
-		}
-		if in.Nodes == nil {
-			in.Nodes = map[string]group.Node{}
-		}
-		in.Nodes[name] = group.ObserveNode(n)
-		for _, key := range keys {
-			value, has := labelOf(n, key)
-			if !has {
-				continue
-			}
-			if in.NodeLabels == nil {
-				in.NodeLabels = map[string]map[string]string{}
-			}
-			if in.NodeLabels[name] == nil {
-				in.NodeLabels[name] = map[string]string{}
-			}
-			in.NodeLabels[name][key] = value
-		}
-	}
-}
-
-// labelOf is a label of a node, which may be gone.
-func labelOf(n *corev1.Node, key string) (value string, has bool) {
-	if n == nil {
-		return "", false
-	}
-	value, has = n.Labels[key]
-	return value, has
 }
 
 // forceDelete deletes pods that nothing will end any more. What the cache shows of a

@@ -186,7 +186,6 @@ func (w *world) sync() (acted bool, wake time.Time) {
 	w.known.Groups = w.views()
 	w.known.Current = w.known.History.Current(w.known.Set, w.known.Update)
 	in := w.known.Input(w.now)
-	controller.SetNodes(&in, w.node)
 	plan := rollout.Make(in)
 	if plan.Ahead {
 		status.EstablishedReplicas = rollout.Count(in).Established

@@ -125,6 +125,16 @@ func quota(s *Snapshot) {
 		Used: corev1.ResourceList{"requests.nvidia.com/gpu": resource.MustParse("8"), "pods": resource.MustParse("8")}}}}
 }
 
+// exclusive has groups want racks for themselves, which no node has a label for.
+func exclusive(s *Snapshot) {
+	s.After.Annotations[v1.AnnotationExclusiveTopology] = "rack"
+	for i := range s.Pods {
+		metav1.SetMetaDataAnnotation(&s.Pods[i].ObjectMeta, v1.AnnotationExclusiveTopology, "rack")
+	}
+}
+
+func queued(s *Snapshot) { metav1.SetMetaDataLabel(&s.After.ObjectMeta, v1.LabelKueueQueue, "gpus") }
+
 func unknown(s *Snapshot) { s.Nodes = nil }
 
 func TestPlans(t *testing.T) {
@@ -133,6 +143,9 @@ func TestPlans(t *testing.T) {
 		"template":               {image},
 		"template, broken":       {image},
 		"size up":                {size(3), unknown},
+		"placed":                 {image, exclusive},
+		"placed, unknown nodes":  {image, exclusive, unknown},
+		"kueue":                  {image, queued},
 		"size down":              {size(1)},
 		"subdomain policy":       {perReplica},
 		"surge":                  {image, budget("0", "1", 0)},

@@ -8,10 +8,8 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	v1 "lws-controller/api/v1"
 	"lws-controller/controller"
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
@@ -94,9 +92,17 @@ func (w *world) nextVersion() string {
 	return strconv.FormatUint(1<<62+w.version, 10)
 }
 
+// observed is what the planner gets to see of a pod. Nobody here knows where affinity puts
+// a leader, so that its workers are taken to be able to follow it.
+func observed(p *corev1.Pod, worker int32) group.Pod {
+	seen := group.ObservePod(p, worker)
+	seen.DomainKeys = nil
+	return seen
+}
+
 // observe takes in a pod that exists.
 func (w *world) observe(index, worker int32, p *corev1.Pod) {
-	seen := group.ObservePod(p, worker)
+	seen := observed(p, worker)
 	w.bodies[p.UID] = &body{spec: &p.Spec, requests: requests(&p.Spec), comesUp: w.options.AssumeRecovery || seen.Node == ""}
 	if w.capacity != nil && seen.Node != "" {
 		w.capacity.use(seen.Node, w.bodies[p.UID].requests)
@@ -108,11 +114,11 @@ func (w *world) observe(index, worker int32, p *corev1.Pod) {
 // createPod makes a pod as the controller would.
 func (w *world) createPod(c *rollout.Creation, worker int32) {
 	g := controller.GroupOf(w.known.Set, w.known.History.ByKey(c.Revision), c.Index, c.Incarnation)
-	g.RecycledAt, g.Domain = c.RecycledAt, c.Domain
+	g.RecycledAt = c.RecycledAt
 	made := g.Pod(worker)
 	made.UID = types.UID(fmt.Sprintf("made-%d", w.version))
 	made.ResourceVersion = w.nextVersion()
-	p := group.ObservePod(made, worker)
+	p := observed(made, worker)
 	p.Created, p.ReadyChanged = w.now, w.now
 	b := &body{spec: &made.Spec, requests: requests(&made.Spec), comesUp: !w.broken[c.Revision]}
 	w.bodies[p.UID] = b
@@ -179,23 +185,4 @@ func (w *world) place(index int32, p *group.Pod, b *body) string {
 		}
 	}
 	return name
-}
-
-// node is what is known of a node. Where nodes are not known, that of the leaders is
-// taken as one that the workers can follow to.
-func (w *world) node(name string) (*corev1.Node, bool) {
-	if w.capacity != nil {
-		if n := w.capacity.node(name); n != nil {
-			return n.Node, true
-		}
-		return nil, true
-	}
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
-	for _, key := range v1.DomainKeys(w.known.Set.Annotations) {
-		n.Labels[key] = somewhere
-	}
-	for _, r := range w.known.History.Revisions() {
-		maps.Copy(n.Labels, r.Template.WorkerTemplate.Spec.NodeSelector)
-	}
-	return n, true
 }
