@@ -43,8 +43,8 @@ func (c *Controller) warn(m *memory, about, reason, action, format string, args 
 	c.event(m, nil, corev1.EventTypeWarning, reason, action, "%s", note)
 }
 
-// warnBlocked reports a group that waits for a name. Where a Service is in the
-// way of many groups, one of them is enough.
+// warnBlocked reports a group that waits for a name, or for where to go. Where a Service
+// or a node is in the way of many groups, one of them is enough.
 func (c *Controller) warnBlocked(m *memory, b rollout.Blocked) {
 	c.warn(m, blockedMessage(b), blockedReason(b), "CreatePod", "Pods wait: %s", blockedMessage(b))
 }

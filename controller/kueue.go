@@ -16,16 +16,14 @@ func kueueBy(set *v1.LeaderWorkerSet) string {
 	if _, ok := set.Labels[v1.LabelKueueQueue]; ok {
 		return "label " + v1.LabelKueueQueue
 	}
-	templates := map[string]*corev1.PodTemplateSpec{"workerTemplate": &set.Spec.LeaderWorkerTemplate.WorkerTemplate,
-		"leaderTemplate": set.Spec.LeaderWorkerTemplate.LeaderTemplate}
-	for _, name := range []string{"leaderTemplate", "workerTemplate"} {
-		t := templates[name]
-		if t == nil {
-			continue
-		}
-		if metav1.HasLabel(t.ObjectMeta, v1.KueuePodSuspendingParent) || metav1.HasAnnotation(t.ObjectMeta, v1.KueuePodSuspendingParent) {
-			return v1.KueuePodSuspendingParent + " on " + name
-		}
+	suspended := func(t *corev1.PodTemplateSpec) bool {
+		return metav1.HasLabel(t.ObjectMeta, v1.KueuePodSuspendingParent) || metav1.HasAnnotation(t.ObjectMeta, v1.KueuePodSuspendingParent)
+	}
+	switch t := &set.Spec.LeaderWorkerTemplate; {
+	case t.LeaderTemplate != nil && suspended(t.LeaderTemplate):
+		return v1.KueuePodSuspendingParent + " on leaderTemplate"
+	case suspended(&t.WorkerTemplate):
+		return v1.KueuePodSuspendingParent + " on workerTemplate"
 	}
 	return ""
 }

@@ -30,8 +30,9 @@ func (c *nodeCache) Node(name string) (*corev1.Node, bool) {
 func (c *nodeCache) Passed(informers.Kind, string) bool { return true }
 
 // Nodes are asked for, and their news leads to a sync, only while a pod on them is
-// overdue: a cluster in which all is well is not bothered by heartbeats.
-func TestNodesConcernOnlySetsWithOverduePods(t *testing.T) {
+// overdue, or workers are to follow their leader there: a cluster in which all is well
+// is not bothered.
+func TestNodesConcernOnlySetsThatAwaitThem(t *testing.T) {
 	cache := &nodeCache{nodes: map[string]*corev1.Node{"n": {}}}
 	c := New(Options{Cache: cache, Workers: 1})
 	defer stopped(c)

@@ -7,23 +7,23 @@ import (
 )
 
 func TestSamples(t *testing.T) {
-	want := map[string]func(annotations map[string]string, s v1.LeaderWorkerSetSpec) bool{
-		"plain": func(_ map[string]string, s v1.LeaderWorkerSetSpec) bool {
-			return *s.Replicas == 3 && *s.LeaderWorkerTemplate.Size == 4 && s.LeaderWorkerTemplate.LeaderTemplate == nil
+	want := map[string]func(*v1.LeaderWorkerSet) bool{
+		"plain": func(s *v1.LeaderWorkerSet) bool {
+			return *s.Spec.Replicas == 3 && *s.Spec.LeaderWorkerTemplate.Size == 4 && s.Spec.LeaderWorkerTemplate.LeaderTemplate == nil
 		},
-		"claims": func(_ map[string]string, s v1.LeaderWorkerSetSpec) bool {
-			mounts := s.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].VolumeMounts
-			return len(s.LeaderWorkerTemplate.VolumeClaimTemplates) == 1 && len(mounts) == 1 &&
-				mounts[0].Name == s.LeaderWorkerTemplate.VolumeClaimTemplates[0].Name
+		"claims": func(s *v1.LeaderWorkerSet) bool {
+			mounts := s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].VolumeMounts
+			return len(s.Spec.LeaderWorkerTemplate.VolumeClaimTemplates) == 1 && len(mounts) == 1 &&
+				mounts[0].Name == s.Spec.LeaderWorkerTemplate.VolumeClaimTemplates[0].Name
 		},
-		"exclusive-rack": func(annotations map[string]string, s v1.LeaderWorkerSetSpec) bool {
-			return annotations[v1.AnnotationExclusiveTopology] == "rack" && *s.Replicas > 1
+		"exclusive-rack": func(s *v1.LeaderWorkerSet) bool {
+			return s.Annotations[v1.AnnotationExclusiveTopology] == "rack" && *s.Spec.Replicas > 1
 		},
-		"two-templates": func(_ map[string]string, s v1.LeaderWorkerSetSpec) bool {
-			return s.LeaderWorkerTemplate.LeaderTemplate != nil && s.StartupPolicy == v1.LeaderReadyStartupPolicy
+		"two-templates": func(s *v1.LeaderWorkerSet) bool {
+			return s.Spec.LeaderWorkerTemplate.LeaderTemplate != nil && s.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy
 		},
-		"unique": func(_ map[string]string, s v1.LeaderWorkerSetSpec) bool {
-			return *s.NetworkConfig.SubdomainPolicy == v1.SubdomainUniquePerReplica
+		"unique": func(s *v1.LeaderWorkerSet) bool {
+			return *s.Spec.NetworkConfig.SubdomainPolicy == v1.SubdomainUniquePerReplica
 		},
 	}
 	for _, m := range load(t, "samples") {
@@ -38,7 +38,7 @@ func TestSamples(t *testing.T) {
 			continue
 		}
 		delete(want, set.Name)
-		if !shows(set.Annotations, set.Spec) {
+		if !shows(&set) {
 			t.Errorf("%s no longer shows what it is for", m.path)
 		}
 		if len(set.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers) == 0 {

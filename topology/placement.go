@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,12 +13,11 @@ import (
 //
 //	exclusive-topology           the leader is kept from domains with pods of other groups,
 //	                             and others from its own; workers follow by a nodeSelector
-//	colocate                     workers follow the leader by a nodeSelector, that is all
+//	colocate                     the same, but no other group is kept away
 //	subgroup-exclusive-topology  each pod of a subgroup is kept with its like and from others
 //
-// The terms come on top of what the templates say, also about the same key. Those of
-// one kind are what the published controller builds, so that groups of both keep off
-// each other.
+// The terms come on top of what the templates say, also about the same key. Without a
+// scope they are those that the published controller builds.
 
 // place binds a pod to the domains of its group and its subgroup.
 func (g *Group) place(pod *corev1.Pod, worker int32) {
@@ -32,9 +33,7 @@ func (g *Group) place(pod *corev1.Pod, worker int32) {
 		if pod.Spec.NodeSelector == nil {
 			pod.Spec.NodeSelector = map[string]string{}
 		}
-		for key, value := range g.Domain {
-			pod.Spec.NodeSelector[key] = value
-		}
+		maps.Copy(pod.Spec.NodeSelector, g.Domain)
 	}
 	if key, ok := pod.Annotations[v1.AnnotationSubGroupExclusiveTopology]; ok {
 		if _, member := g.SubGroup(worker); member {

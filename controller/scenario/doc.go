@@ -83,8 +83,9 @@
 //	    running, Ready. Without steps: as many as there are.
 //	node node-1 lost
 //	    has something happen to a node: lost (nothing is heard of it), back, reboot,
-//	    taint (out of service), delete. node node-1 room=2 says for how many pods it has room, node add
-//	    room=2 adds another. There is node-1, with room for all, from the start.
+//	    taint (out of service), delete. node node-1 room=2 says for how many pods it has room, node
+//	    node-1 rack=rack-2 changes its label rack (none: takes it away), node add rack=rack-2 room=2
+//	    adds another. There is node-1, in rack-1 with room for all, from the start.
 //	advance 10s
 //	    lets time pass, with all that happens meanwhile.
 //	settle

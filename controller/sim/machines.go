@@ -120,8 +120,8 @@ func (w *World) schedule(p *corev1.Pod) func() {
 	}
 }
 
-// withRoom are the nodes that the scheduler may choose: also those that are lost
-// as long as nobody has noticed.
+// withRoom are the nodes that the scheduler may choose for a pod: also those that are
+// lost as long as nobody has noticed.
 func (w *World) withRoom(pod *corev1.Pod) []*node {
 	taken := map[string]int{}
 	for _, p := range w.server.pods.items {

@@ -56,9 +56,7 @@ func spread(set *harness.Set) {
 }
 
 func budget(groups string) harness.Option {
-	return func(set *harness.Set) {
-		metav1.SetMetaDataAnnotation(&set.ObjectMeta, lwsv1.AnnotationDisruptionBudget, groups)
-	}
+	return harness.Annotation(lwsv1.AnnotationDisruptionBudget, groups)
 }
 
 // size of the groups, and how many nodes there are at first, so that each has a pod of

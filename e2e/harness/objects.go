@@ -114,6 +114,24 @@ func (e *Env) PatchPod(t testing.TB, namespace, pod string, patch any) {
 	}
 }
 
+// PatchNode applies a merge patch to a node.
+func (e *Env) PatchNode(t testing.TB, name string, patch any) {
+	t.Helper()
+	data, err := json.Marshal(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Kube.CoreV1().Nodes().Patch(t.Context(), name, types.MergePatchType, data, metav1.PatchOptions{}); err != nil {
+		t.Fatalf("patching node %s: %v", name, err)
+	}
+}
+
+// LabelNode sets a label of a node, or takes it off if the value is nil.
+func (e *Env) LabelNode(t testing.TB, name, key string, value any) {
+	t.Helper()
+	e.PatchNode(t, name, map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}})
+}
+
 // DeletePod deletes a pod, as kubectl does.
 func (e *Env) DeletePod(t testing.TB, namespace, pod string) {
 	t.Helper()

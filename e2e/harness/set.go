@@ -72,6 +72,17 @@ func Leader(change func(*corev1.PodTemplateSpec)) Option {
 	}
 }
 
+// Annotation sets an annotation of the set, or takes it off if the value is empty.
+func Annotation(key, value string) Option {
+	return func(set *Set) {
+		if value == "" {
+			delete(set.Annotations, key)
+			return
+		}
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, key, value)
+	}
+}
+
 // Annotated adds an annotation to a pod template; see the annotations by which
 // package cluster lets pods misbehave.
 func Annotated(key, value string) func(*corev1.PodTemplateSpec) {

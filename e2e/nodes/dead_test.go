@@ -93,14 +93,14 @@ func TestOutOfService(t *testing.T) {
 		t.Fatal(err)
 	}
 	taints := append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
-	patchNode(t, s.dead, map[string]any{"spec": map[string]any{"taints": taints}})
+	env.PatchNode(t, s.dead, map[string]any{"spec": map[string]any{"taints": taints}})
 	s.recovers(t, "node out of service", since)
 }
 
 // Nobody does anything: the annotation gives the pods up, and not before its time.
 func TestForceDeleteAfter(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, annotated(lwsv1.AnnotationForceDeleteAfter, "30s"))
+	s := newScene(t, harness.Annotation(lwsv1.AnnotationForceDeleteAfter, "30s"))
 	s.dies(t)
 	silence(t, s.dead, true)
 	s.stuck(t)
@@ -113,7 +113,7 @@ func TestForceDeleteAfter(t *testing.T) {
 // The node comes back: its kubelet ends the pods, and nothing is deleted by force.
 func TestNodeComesBack(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, annotated(lwsv1.AnnotationForceDeleteAfter, "10m"))
+	s := newScene(t, harness.Annotation(lwsv1.AnnotationForceDeleteAfter, "10m"))
 	s.dies(t)
 	silence(t, s.dead, true)
 	s.stuck(t)

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
@@ -10,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	lwsv1 "lws-controller/api/v1"
 	"lws-controller/e2e/cluster"
@@ -49,21 +47,10 @@ func takeNodes(t *testing.T, n int) *pool {
 	for range n {
 		name := fmt.Sprintf("node-%d", taken.n)
 		taken.n++
-		patchNode(t, name, map[string]any{"metadata": map[string]any{"labels": map[string]any{poolLabel: p.label}}})
+		env.LabelNode(t, name, poolLabel, p.label)
 		p.names = append(p.names, name)
 	}
 	return p
-}
-
-func patchNode(t *testing.T, name string, patch any) {
-	t.Helper()
-	data, err := json.Marshal(patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := env.Kube.CoreV1().Nodes().Patch(t.Context(), name, types.MergePatchType, data, metav1.PatchOptions{}); err != nil {
-		t.Fatalf("patching node %s: %v", name, err)
-	}
 }
 
 // silence has a node say that it is not Ready, or that it is again.
@@ -73,7 +60,7 @@ func silence(t *testing.T, node string, is bool) {
 	if !is {
 		value = nil
 	}
-	patchNode(t, node, map[string]any{"metadata": map[string]any{"labels": map[string]any{cluster.LabelNodeNotReady: value}}})
+	env.LabelNode(t, node, cluster.LabelNodeNotReady, value)
 }
 
 func deleteNode(t *testing.T, node string) {
@@ -98,10 +85,6 @@ func in(p *pool) harness.Option {
 				Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &soon})
 		}
 	})
-}
-
-func annotated(key, value string) harness.Option {
-	return func(s *harness.Set) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, value) }
 }
 
 // scene is ten groups of two pods on five nodes, of which one is to die.

@@ -20,7 +20,7 @@ func TestFinalizer(t *testing.T) {
 	t.Parallel()
 	p := takeNodes(t, 2)
 	set := env.WaitAvailable(t, env.Create(t, harness.NewSet(env.Namespace(t), "web", harness.Replicas(2), harness.Size(2), in(p),
-		annotated(lwsv1.AnnotationForceDeleteAfter, "30s"))))
+		harness.Annotation(lwsv1.AnnotationForceDeleteAfter, "30s"))))
 	const finalizer = "example.com/held"
 	held := func(finalizers ...string) {
 		env.PatchPod(t, set.Namespace, "web-1-1", map[string]any{"metadata": map[string]any{"finalizers": finalizers}})

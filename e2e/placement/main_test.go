@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	lwsv1 "lws-controller/api/v1"
 	"lws-controller/e2e/cluster"
@@ -32,29 +30,13 @@ func domains(t *testing.T, n int) (key string) {
 	t.Helper()
 	key = "placement.example.com/" + t.Name()
 	for i := range 2 * n {
-		label(t, node(i), key, domain(i/2))
+		env.LabelNode(t, node(i), key, domain(i/2))
 	}
 	return key
 }
 
 func node(i int) string   { return fmt.Sprintf("node-%d", i) }
 func domain(i int) string { return fmt.Sprintf("d%d", i) }
-
-// label sets a label of a node, or takes it away where the value is nil.
-func label(t *testing.T, node, key string, value any) {
-	t.Helper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := env.Kube.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatalf("labelling node %s: %v", node, err)
-	}
-}
-
-func annotated(key, value string) harness.Option {
-	return func(s *harness.Set) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, value) }
-}
 
 // domainsOf are the domains of the bound pods, by what of a pod tells them apart, each
 // with the number of pods there. It reads the nodes, not what pods say about them.

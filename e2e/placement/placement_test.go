@@ -18,14 +18,14 @@ func TestExclusive(t *testing.T) {
 	t.Parallel()
 	key, ns := domains(t, 5), env.Namespace(t)
 	set := env.WaitAvailable(t, env.Create(t, harness.NewSet(ns, "five", harness.Replicas(5), harness.Size(3),
-		annotated(lwsv1.AnnotationExclusiveTopology, key))))
+		harness.Annotation(lwsv1.AnnotationExclusiveTopology, key))))
 	for d, n := range whole(t, domainsOf(t, set, key, groupOf), groups(5, 3)) {
 		if n != 1 {
 			t.Errorf("domain %s has %d groups", d, n)
 		}
 	}
 
-	sixth := env.Create(t, harness.NewSet(ns, "sixth", harness.Size(3), annotated(lwsv1.AnnotationExclusiveTopology, key)))
+	sixth := env.Create(t, harness.NewSet(ns, "sixth", harness.Size(3), harness.Annotation(lwsv1.AnnotationExclusiveTopology, key)))
 	waits(t, sixth)
 	time.Sleep(time.Second) // for the last status, which is written half a second late
 	since := time.Now()
@@ -59,15 +59,15 @@ func TestScope(t *testing.T) {
 			if scope == lwsv1.ExclusiveScopeCluster { // nobody else may be there
 				one, other = node(nodes-2), node(nodes-1)
 			}
-			label(t, one, key, domain(0))
-			label(t, other, key, domain(0))
-			options := []harness.Option{harness.Size(2), annotated(lwsv1.AnnotationExclusiveTopology, key),
+			env.LabelNode(t, one, key, domain(0))
+			env.LabelNode(t, other, key, domain(0))
+			options := []harness.Option{harness.Size(2), harness.Annotation(lwsv1.AnnotationExclusiveTopology, key),
 				harness.Worker(func(p *corev1.PodTemplateSpec) {
 					p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 						TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}}}}}}
 				})}
 			if scope != "" {
-				options = append(options, annotated(lwsv1.AnnotationExclusiveScope, scope))
+				options = append(options, harness.Annotation(lwsv1.AnnotationExclusiveScope, scope))
 			}
 			ns := env.Namespace(t)
 			env.WaitAvailable(t, env.Create(t, harness.NewSet(ns, "first", options...)))
@@ -100,11 +100,11 @@ func TestSubGroups(t *testing.T) {
 			t.Parallel()
 			key := "placement.example.com/subgroups" + name
 			for i := range 4 {
-				label(t, node(i), key, domain(i/2))
+				env.LabelNode(t, node(i), key, domain(i/2))
 			}
 			size, policy := int32(2), tc.policy
 			set := env.WaitAvailable(t, env.Create(t, harness.NewSet(env.Namespace(t), "web", harness.Size(5),
-				annotated(lwsv1.AnnotationSubGroupExclusiveTopology, key), func(s *harness.Set) {
+				harness.Annotation(lwsv1.AnnotationSubGroupExclusiveTopology, key), func(s *harness.Set) {
 					s.Spec.LeaderWorkerTemplate.SubGroupPolicy = &lwsv1.SubGroupPolicy{SubGroupSize: &size, Type: &policy}
 				})))
 			found := domainsOf(t, set, key, subGroupOf)
@@ -123,7 +123,7 @@ func TestColocate(t *testing.T) {
 	t.Parallel()
 	key := domains(t, 4)
 	set := env.WaitAvailable(t, env.Create(t, harness.NewSet(env.Namespace(t), "web", harness.Replicas(9), harness.Size(4),
-		annotated(lwsv1.AnnotationColocate, key))))
+		harness.Annotation(lwsv1.AnnotationColocate, key))))
 	whole(t, domainsOf(t, set, key, groupOf), groups(9, 4))
 }
 
@@ -132,7 +132,7 @@ func TestColocate(t *testing.T) {
 func TestNoDomain(t *testing.T) {
 	t.Parallel()
 	key := domains(t, 1)
-	held := harness.NewSet(env.Namespace(t), "web", harness.Size(2), harness.LeaderReady, annotated(lwsv1.AnnotationColocate, key),
+	held := harness.NewSet(env.Namespace(t), "web", harness.Size(2), harness.LeaderReady, harness.Annotation(lwsv1.AnnotationColocate, key),
 		harness.Leader(harness.Annotated(cluster.AnnotationHold, "true")))
 	held = env.Create(t, held)
 	bound := ""
@@ -142,20 +142,20 @@ func TestNoDomain(t *testing.T) {
 		}
 		return bound != "", env.Describe(t, env.Get(t, held))
 	})
-	label(t, bound, key, nil)
+	env.LabelNode(t, bound, key, nil)
 	env.Annotate(t, held.Namespace, "web-0", cluster.AnnotationHold, nil)
 	env.WaitEvent(t, held, corev1.EventTypeWarning, lwsv1.ReasonNoDomain, bound, "no label "+key)
 	if c := env.WaitCondition(t, held, lwsv1.ConditionDegraded, "True"); c.Reason != lwsv1.ReasonNoDomain {
 		t.Errorf("Degraded for %s: %s", c.Reason, c.Message)
 	}
-	label(t, bound, key, domain(0))
+	env.LabelNode(t, bound, key, domain(0))
 	env.WaitAvailable(t, held)
 	env.WaitCondition(t, held, lwsv1.ConditionDegraded, "False")
 
 	selects := func(value string) harness.Option {
 		return harness.Worker(func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{key: value} })
 	}
-	contrary := env.Create(t, harness.NewSet(held.Namespace, "contrary", harness.Size(2), annotated(lwsv1.AnnotationColocate, key),
+	contrary := env.Create(t, harness.NewSet(held.Namespace, "contrary", harness.Size(2), harness.Annotation(lwsv1.AnnotationColocate, key),
 		harness.Leader(func(*corev1.PodTemplateSpec) {}), selects("elsewhere")))
 	env.WaitEvent(t, contrary, corev1.EventTypeWarning, lwsv1.ReasonNoDomain, key+"=elsewhere")
 	if n := len(env.Pods(t, contrary)); n != 1 {

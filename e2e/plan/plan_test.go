@@ -10,7 +10,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	lwsv1 "lws-controller/api/v1"
@@ -33,9 +32,7 @@ func budget(unavailable, surge string, partition int32) harness.Option {
 	}
 }
 
-func annotated(key, value string) harness.Option {
-	return func(set *harness.Set) { metav1.SetMetaDataAnnotation(&set.ObjectMeta, prefix+key, value) }
-}
+func annotated(key, value string) harness.Option { return harness.Annotation(prefix+key, value) }
 
 // onNode has all pods run on one node, each with so many of its 8 GPUs.
 func onNode(node string, gpus string) harness.Option {

@@ -112,17 +112,6 @@ func judged(t *testing.T, set *harness.Set, generic status.Status, argo string) 
 	})
 }
 
-// annotate sets an annotation of the set, or takes it off if the value is empty.
-func annotate(key, value string) harness.Option {
-	return func(s *harness.Set) {
-		if value == "" {
-			delete(s.Annotations, key)
-			return
-		}
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, value)
-	}
-}
-
 // TestHealth takes a set through all states that others wait for.
 func TestHealth(t *testing.T) {
 	t.Parallel()
@@ -136,15 +125,15 @@ func TestHealth(t *testing.T) {
 	env.Kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=condition=Progressing=false", "--timeout=30s")
 
 	// Paused, with a change that waits: it serves, and nothing is to be waited for.
-	change(t, set, annotate(lwsv1.AnnotationPaused, "true"), image("2"), held)
+	change(t, set, harness.Annotation(lwsv1.AnnotationPaused, "true"), image("2"), held)
 	env.WaitCondition(t, set, lwsv1.ConditionRolloutPaused, metav1.ConditionTrue)
 	judged(t, set, status.CurrentStatus, "Suspended")
 	env.Kubectl(t, "wait", "-n", set.Namespace, "lws/web", "--for=condition=Available", "--timeout=30s")
 
 	// It goes on, and gets nowhere.
-	change(t, set, annotate(lwsv1.AnnotationPaused, ""))
+	change(t, set, harness.Annotation(lwsv1.AnnotationPaused, ""))
 	judged(t, set, status.InProgressStatus, "Progressing")
-	change(t, set, annotate(lwsv1.AnnotationProgressDeadline, "2s"))
+	change(t, set, harness.Annotation(lwsv1.AnnotationProgressDeadline, "2s"))
 	env.WaitCondition(t, set, lwsv1.ConditionStalled, metav1.ConditionTrue)
 	judged(t, set, status.FailedStatus, "Degraded")
 

@@ -178,7 +178,7 @@ func TestFullCluster(t *testing.T) {
 			t.Parallel()
 			budget := rolling(unavailable, 1-unavailable, 0)
 			set := available(t, gpus("pool-"+fmt.Sprint(unavailable), 8), budget, image("1"), addNode(t, "pool-"+fmt.Sprint(unavailable)))
-			change(t, set, gpus("pool-"+fmt.Sprint(unavailable), 4), harness.Replicas(2), image("2"), annotate(lwsv1.AnnotationProgressDeadline, "3s"))
+			change(t, set, gpus("pool-"+fmt.Sprint(unavailable), 4), harness.Replicas(2), image("2"), harness.Annotation(lwsv1.AnnotationProgressDeadline, "3s"))
 			if unavailable == 0 {
 				c := env.WaitCondition(t, set, lwsv1.ConditionStalled, metav1.ConditionTrue)
 				if !strings.Contains(c.Message, "nvidia.com/gpu") {

@@ -78,7 +78,7 @@ func TestOldGroupsStayWhole(t *testing.T) {
 	t.Parallel()
 	reasons := map[string]struct{ hold, release harness.Option }{
 		"below the partition": {rolling(1, 0, 2), rolling(1, 0, 0)},
-		"paused":              {annotate(lwsv1.AnnotationPaused, "true"), annotate(lwsv1.AnnotationPaused, "")},
+		"paused":              {harness.Annotation(lwsv1.AnnotationPaused, "true"), harness.Annotation(lwsv1.AnnotationPaused, "")},
 		// The first group of the new revision does not become Ready, and one of the old
 		// still is.
 		"midway": {func(s *harness.Set) {

@@ -144,10 +144,7 @@ func TestStalledUnschedulable(t *testing.T) {
 	if err != nil || len(nodes.Items) == 0 {
 		t.Fatal("no node: ", err)
 	}
-	label := []byte(`{"metadata":{"labels":{"steer.test/gpu":"yes"}}}`)
-	if _, err := env.Kube.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	env.LabelNode(t, nodes.Items[0].Name, "steer.test/gpu", "yes")
 	waitTags(t, set, "0:2 1:2 2:2")
 	env.WaitCondition(t, set, lwsv1.ConditionStalled, "False")
 }
