@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,6 +57,13 @@ type API interface {
 	// UpdateBudget has the resource version as precondition.
 	UpdateBudget(ctx context.Context, budget *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error)
 	DeleteBudget(ctx context.Context, key types.NamespacedName, uid types.UID) error
+
+	CreateWorkload(ctx context.Context, workload *schedulingv1beta1.Workload) (*schedulingv1beta1.Workload, error)
+	GetWorkload(ctx context.Context, key types.NamespacedName) (*schedulingv1beta1.Workload, error)
+	DeleteWorkload(ctx context.Context, key types.NamespacedName, uid types.UID) error
+	CreatePodGroup(ctx context.Context, podGroup *schedulingv1beta1.PodGroup) (*schedulingv1beta1.PodGroup, error)
+	GetPodGroup(ctx context.Context, key types.NamespacedName) (*schedulingv1beta1.PodGroup, error)
+	DeletePodGroup(ctx context.Context, key types.NamespacedName, uid types.UID) error
 }
 
 // RevisionStore reads and writes ControllerRevisions; see revision.Store.
@@ -78,6 +86,10 @@ type Cache interface {
 	Revisions(set types.NamespacedName) []*appsv1.ControllerRevision
 	Budget(key types.NamespacedName) (*policyv1.PodDisruptionBudget, bool)
 	Budgets(namespace string) []*policyv1.PodDisruptionBudget
+	PodGroups(set types.NamespacedName) []*schedulingv1beta1.PodGroup
+	Workloads(set types.NamespacedName) []*schedulingv1beta1.Workload
+	// NoGangs is why PodGroups cannot be used, empty if they can.
+	NoGangs() string
 	Passed(kind informers.Kind, version string) bool
 	// Node is nil where there is none of that name. Without rights on nodes, none is
 	// known.
@@ -224,4 +236,40 @@ func (a liveAPI) DeleteBudget(ctx context.Context, key types.NamespacedName, uid
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return a.kube.PolicyV1().PodDisruptionBudgets(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
+}
+
+func (a liveAPI) CreateWorkload(ctx context.Context, workload *schedulingv1beta1.Workload) (*schedulingv1beta1.Workload, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.SchedulingV1beta1().Workloads(workload.Namespace).Create(ctx, workload, metav1.CreateOptions{})
+}
+
+func (a liveAPI) GetWorkload(ctx context.Context, key types.NamespacedName) (*schedulingv1beta1.Workload, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.SchedulingV1beta1().Workloads(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+}
+
+func (a liveAPI) DeleteWorkload(ctx context.Context, key types.NamespacedName, uid types.UID) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.SchedulingV1beta1().Workloads(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
+}
+
+func (a liveAPI) CreatePodGroup(ctx context.Context, podGroup *schedulingv1beta1.PodGroup) (*schedulingv1beta1.PodGroup, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.SchedulingV1beta1().PodGroups(podGroup.Namespace).Create(ctx, podGroup, metav1.CreateOptions{})
+}
+
+func (a liveAPI) GetPodGroup(ctx context.Context, key types.NamespacedName) (*schedulingv1beta1.PodGroup, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.SchedulingV1beta1().PodGroups(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+}
+
+func (a liveAPI) DeletePodGroup(ctx context.Context, key types.NamespacedName, uid types.UID) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.SchedulingV1beta1().PodGroups(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
 }

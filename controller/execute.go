@@ -34,6 +34,10 @@ type execution struct {
 	// pods that were accepted.
 	failed map[int32]bool
 	made   map[int32]int
+	// noGang are PodGroups that could not be created yet, failedWorkloads are Workloads
+	// that cannot be.
+	noGang          map[string]bool
+	failedWorkloads map[string]error
 }
 
 // errRefused stops a kind without being an error of the sync: the group is held
@@ -45,7 +49,7 @@ var errHeld = fmt.Errorf("%w, as others would be", errRefused)
 
 func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan, wait *Wait) []error {
 	x := &execution{Controller: c, m: m, start: c.Clock.Now(), wait: wait, mu: &m.mu,
-		failed: map[int32]bool{}, made: map[int32]int{}}
+		failed: map[int32]bool{}, made: map[int32]int{}, noGang: map[string]bool{}, failedWorkloads: map[string]error{}}
 	m.mu.Unlock()
 	defer m.mu.Lock()
 	var errs []error
@@ -68,6 +72,10 @@ func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan,
 	note("deleting pods by force", x.forceDelete(ctx, plan.Force))
 	note("deleting services", x.each(&pace{}, len(plan.DeleteServices), func(i int) error { return x.deleteService(ctx, plan.DeleteServices[i]) }))
 	note("creating services", x.each(&pace{}, len(plan.CreateServices), func(i int) error { return x.createService(ctx, plan.CreateServices[i]) }))
+	note("deleting pod groups", x.each(&pace{}, len(plan.DeletePodGroups), func(i int) error { return x.deletePodGroup(ctx, plan.DeletePodGroups[i]) }))
+	note("deleting workloads", x.each(&pace{}, len(plan.DeleteWorkloads), func(i int) error { return x.deleteWorkload(ctx, plan.DeleteWorkloads[i]) }))
+	note("creating workloads", x.each(&pace{}, len(plan.CreateWorkloads), func(i int) error { return x.createWorkload(ctx, plan.CreateWorkloads[i]) }))
+	note("creating pod groups", x.createPodGroups(ctx, plan.CreatePodGroups))
 	note("creating pods", x.createPods(ctx, plan.Create))
 	note("marking leaders", x.each(&pace{}, len(plan.Mark), func(i int) error { return x.markLeader(ctx, plan.Mark[i]) }))
 	note("noting starts", x.each(&pace{}, len(plan.Start), func(i int) error { return x.noteStart(ctx, plan.Start[i]) }))
@@ -184,6 +192,9 @@ func (x *execution) skip(c *rollout.Creation) bool {
 		// Its turn has come: what it waited for before is over, or said again later.
 		delete(x.m.held, c.Index)
 	}
+	if x.noGang[c.Gang] {
+		x.failed[c.Index] = true
+	}
 	return x.failed[c.Index]
 }
 
@@ -193,7 +204,7 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 		return fmt.Errorf("revision %s is not in the history", c.Revision)
 	}
 	g := x.m.groupOf(r, c.Index, c.Incarnation)
-	g.RecycledAt, g.Domain = c.RecycledAt, c.Domain
+	g.RecycledAt, g.Domain, g.Gang = c.RecycledAt, c.Domain, c.Gang
 	if err := x.ensureClaims(ctx, g, worker); errors.Is(err, errWaits) {
 		return nil
 	} else if err != nil {
@@ -212,6 +223,9 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 		if seen.Incarnation != c.Incarnation || seen.Revision != c.Revision {
 			return x.hold(c.Index, "PodAltered", fmt.Sprintf("pod %s was created with other labels or annotations than asked for: "+
 				"admission changes %s or %s", pod.Name, v1.AnnotationIncarnation, v1.LabelRevision))
+		}
+		if seen.Gang != c.Gang && c.Gang != "" {
+			return x.hold(c.Index, "PodAltered", fmt.Sprintf("pod %s was created without spec.schedulingGroup: the cluster drops it", pod.Name))
 		}
 		return nil
 	case apierrors.IsAlreadyExists(err):

@@ -27,10 +27,15 @@ type Known struct {
 	Unstored bool
 	// AllowKueueUnmanaged: pods of sets that Kueue manages are created like others.
 	AllowKueueUnmanaged bool
+	// NoGangs is why PodGroups cannot be used, empty if they can.
+	NoGangs string
 	// Groups are those of which anything is known, by ascending index.
 	Groups []group.View
 	// Services are those that exist or whose names are taken.
 	Services map[string]rollout.Service
+	// PodGroups and Workloads are those with the labels of the set's.
+	PodGroups map[string]rollout.PodGroup
+	Workloads map[string]rollout.Service
 }
 
 // Input is what the planner gets to know at the given time.
@@ -44,7 +49,7 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		MinReady:  k.Steering.MinReady,
 		Paused:    k.Steering.Paused || k.Unstored,
 		Recycle:   k.Steering.Recycle,
-		Withheld:  k.Withheld() != "",
+		Withheld:  k.Withheld() != nil,
 
 		ForceDeleteAfter: k.Steering.ForceDeleteAfter,
 		DisruptionBudget: k.Steering.DisruptionBudget,
@@ -66,6 +71,11 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		GroupService: func(index int32) string {
 			return topology.ServiceName(k.Set.Name, index, v1.SubdomainUniquePerReplica)
 		},
+		PodGroups: k.PodGroups,
+		Workloads: k.Workloads,
+		PodGroupName: func(index int32, incarnation int64) string {
+			return topology.PodGroupName(k.Set.Name, index, incarnation)
+		},
 		Held:       map[int32]time.Time{},
 		MaxWrites:  syncWrites,
 		MaxEntries: maxEntries,
@@ -80,7 +90,7 @@ func Templates(set *v1.LeaderWorkerSet, history *revision.History) map[string]ro
 		g := GroupOf(set, r, 0, 0)
 		out[r.Key] = rollout.Template{Size: g.Size(), RestartPolicy: restartPolicy(set, r),
 			MaxGroupRestarts: r.Template.MaxGroupRestarts, Subdomain: g.SubdomainPolicy(),
-			NodeSelector: r.Template.WorkerTemplate.Spec.NodeSelector}
+			NodeSelector: r.Template.WorkerTemplate.Spec.NodeSelector, Workload: g.WorkloadName()}
 	}
 	return out
 }
@@ -178,7 +188,8 @@ func (m *memory) sizes() map[string]int32 {
 // input is what the planner gets to know.
 func (c *Controller) input(m *memory, now time.Time) rollout.Input {
 	k := m.known()
-	k.Services, k.AllowKueueUnmanaged = c.services(m, now), c.AllowKueueUnmanaged
+	k.Services, k.AllowKueueUnmanaged, k.NoGangs = c.services(m, now), c.AllowKueueUnmanaged, c.Cache.NoGangs()
+	k.PodGroups, k.Workloads = c.podGroups(m), c.workloads(m)
 	c.withhold(m, k.Withheld())
 	in := k.Input(now)
 	c.nodes(m, &in)

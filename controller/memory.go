@@ -44,8 +44,8 @@ type memory struct {
 	update, current string
 	// revisionTries is how often the name of the present revision was taken.
 	revisionTries int
-	// withheld is why no pods are created, empty if they are.
-	withheld string
+	// withheld is why no pods are created, nil if they are.
+	withheld *Withheld
 	// unstored: the API server refuses to store the revision of the present spec.
 	unstored hold
 	// held are the groups for which nothing is created for a while.

@@ -122,8 +122,8 @@ func (m *memory) trouble(s *v1.LeaderWorkerSetStatus, t *rollout.Tally) (reason,
 	if m.unstored.tries > 0 {
 		return m.unstored.reason, unstoredMessage(m.unstored)
 	}
-	if m.withheld != "" {
-		return v1.ReasonKueueUnsupported, m.withheld
+	if m.withheld != nil {
+		return m.withheld.Reason, m.withheld.Message
 	}
 	if len(t.Spent) > 0 {
 		reason, message = v1.ReasonBudgetExceeded, spentMessage(&t.Spent[0])

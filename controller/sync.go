@@ -95,7 +95,7 @@ func (c *Controller) forget(key types.NamespacedName) {
 
 func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wait, error) {
 	var wait Wait
-	if c.gate.Behind(m.key, informers.Revisions) {
+	if c.gate.Behind(m.key, informers.Revisions) || c.gate.Behind(m.key, informers.PodGroups) || c.gate.Behind(m.key, informers.Workloads) {
 		wait.sooner(staleDelay)
 		return wait, nil
 	}

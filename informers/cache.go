@@ -4,6 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -61,6 +62,24 @@ func (i *Informers) Budgets(namespace string) []*policyv1.PodDisruptionBudget {
 	return indexed[*policyv1.PodDisruptionBudget](i.budgets, cache.NamespaceIndex, namespace)
 }
 
+// PodGroups returns the PodGroups with the set's label, whoever controls them.
+func (i *Informers) PodGroups(set types.NamespacedName) []*schedulingv1beta1.PodGroup {
+	return list[*schedulingv1beta1.PodGroup](i.gangs.podGroups, set)
+}
+
+// Workloads returns the Workloads with the set's label, whoever controls them.
+func (i *Informers) Workloads(set types.NamespacedName) []*schedulingv1beta1.Workload {
+	return list[*schedulingv1beta1.Workload](i.gangs.workloads, set)
+}
+
+// NoGangs says why PodGroups cannot be used, empty if they can.
+func (i *Informers) NoGangs() string {
+	if missing := i.gangs.missing.Load(); missing != nil {
+		return *missing
+	}
+	return "whether the cluster has it is not known yet"
+}
+
 func get[T any](informer cache.SharedIndexInformer, key string) (T, bool) {
 	obj, exists, err := informer.GetStore().GetByKey(key)
 	if err != nil || !exists {
@@ -88,6 +107,7 @@ func indexed[T any](informer cache.SharedIndexInformer, index, value string) []T
 func (i *Informers) Passed(kind Kind, version string) bool {
 	informer := map[Kind]cache.SharedIndexInformer{
 		Sets: i.sets, Pods: i.pods, Services: i.services, Revisions: i.revisions, Budgets: i.budgets,
+		Workloads: i.gangs.workloads, PodGroups: i.gangs.podGroups,
 	}[kind]
 	return group.Reached(informer.GetStore().LastStoreSyncResourceVersion(), version)
 }

@@ -58,7 +58,10 @@ func (i *Informers) Watch(sink Sink) error {
 	if err != nil {
 		return fmt.Errorf("watching disruption budgets: %w", err)
 	}
-	i.synced = []cache.InformerSynced{pods.HasSynced, sets.HasSynced, services.HasSynced, revisions.HasSynced, budgets.HasSynced}
+	if err := i.gangs.watch(sink); err != nil {
+		return err
+	}
+	i.synced = []cache.InformerSynced{i.gangs.known, pods.HasSynced, sets.HasSynced, services.HasSynced, revisions.HasSynced, budgets.HasSynced}
 	if i.nodes != nil {
 		nodes, err := i.nodes.AddTypedEventHandler(NodeHandler(sink))
 		if err != nil {

@@ -30,6 +30,8 @@ const (
 	Revisions Kind = "ControllerRevision"
 	Nodes     Kind = "Node"
 	Budgets   Kind = "PodDisruptionBudget"
+	Workloads Kind = "Workload"
+	PodGroups Kind = "PodGroup"
 )
 
 // bySet indexes objects by namespace and name label, whoever controls them: who
@@ -46,6 +48,7 @@ type Informers struct {
 	budgets   cache.TypedSharedIndexInformer[*policyv1.PodDisruptionBudget]
 
 	fence fence
+	gangs *gangs
 
 	synced  []cache.InformerSynced
 	running sync.WaitGroup
@@ -68,11 +71,12 @@ func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Inf
 			policyinformers.NewPodDisruptionBudgetInformer(kube, namespace, 0, byNamespace())),
 	}
 	i.fence = newFence(kube, namespace)
+	i.gangs = newGangs(kube, namespace, labelled)
 	if namespace == metav1.NamespaceAll {
 		// Nodes are in no namespace: who serves one only has no rights on them.
 		i.nodes = cache.NewTypedSharedIndexInformer[*corev1.Node](coreinformers.NewNodeInformer(kube, 0, cache.Indexers{}))
 	}
-	for _, informer := range i.all() {
+	for _, informer := range append(i.all(), i.gangs.all()...) {
 		if err := informer.SetTransform(Trim); err != nil {
 			return nil, fmt.Errorf("setting the transform of an informer: %w", err)
 		}
@@ -80,6 +84,7 @@ func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Inf
 	return i, nil
 }
 
+// all are those that run from the start.
 func (i *Informers) all() []cache.SharedIndexInformer {
 	all := append(i.fence.all(), i.sets, i.pods, i.services, i.revisions, i.budgets)
 	if i.nodes != nil {
@@ -97,6 +102,7 @@ func (i *Informers) Start(ctx context.Context) {
 	for _, informer := range i.all() {
 		i.running.Go(func() { informer.RunWithContext(ctx) })
 	}
+	i.running.Go(func() { i.gangs.run(ctx, i.wantGangs) })
 }
 
 // WaitForSync waits until the caches are filled and every handler has been told

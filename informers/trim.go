@@ -41,8 +41,9 @@ func trimPod(p *corev1.Pod) {
 		}
 	}
 	p.Spec = corev1.PodSpec{
-		NodeName:       p.Spec.NodeName,
-		ReadinessGates: p.Spec.ReadinessGates,
+		NodeName:        p.Spec.NodeName,
+		ReadinessGates:  p.Spec.ReadinessGates,
+		SchedulingGroup: p.Spec.SchedulingGroup,
 	}
 	p.Status = corev1.PodStatus{
 		Phase:                 p.Status.Phase,

@@ -9,8 +9,8 @@ import (
 // Group names one group of one revision and builds its objects. It is cheap to
 // make: nothing is copied until an object is built, and no input is changed.
 type Group struct {
-	// Set gives identity only: name, namespace, UID and annotations. Its spec
-	// is not read.
+	// Set gives identity: name, namespace, UID and annotations. Of its spec only
+	// scheduling is read, which is in no revision.
 	Set *v1.LeaderWorkerSet
 	// Template and Network are those of the group's own revision.
 	Template *v1.LeaderWorkerTemplate
@@ -26,6 +26,8 @@ type Group struct {
 	RecycledAt time.Time
 	// Domain are the node labels of the leader's node that the workers' nodes must have.
 	Domain map[string]string
+	// Gang is the name of the PodGroup that the pods are scheduled by; mostly empty.
+	Gang string
 }
 
 // Size is the number of pods of the group, leader included; 1 when the template

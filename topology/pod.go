@@ -34,6 +34,9 @@ func (g *Group) Pod(worker int32) *corev1.Pod {
 	}
 	pod.Spec.Hostname = pod.Name
 	pod.Spec.Subdomain = g.ServiceName()
+	if g.Gang != "" {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &g.Gang}
+	}
 	g.place(pod, worker)
 	g.addClaimVolumes(&pod.Spec, worker)
 	g.addTPUEnv(&pod.Spec, worker)

@@ -175,6 +175,10 @@ const (
 	ReasonNoDomain = "NoTopologyDomain"
 	// ReasonKueueUnsupported: Kueue is to admit the pods, which are therefore not created.
 	ReasonKueueUnsupported = "KueueUnsupported"
+	// ReasonSchedulingUnavailable: spec.scheduling asks for what the cluster lacks.
+	ReasonSchedulingUnavailable = "SchedulingUnavailable"
+	// ReasonSchedulingConflict: spec.scheduling cannot be with the rest of the set.
+	ReasonSchedulingConflict = "SchedulingConflict"
 	// ReasonPodsStuck: pods that are being deleted do not go.
 	ReasonPodsStuck = "PodsStuckTerminating"
 )

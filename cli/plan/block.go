@@ -36,8 +36,8 @@ func attentionBefore(s *Snapshot, w *world, in rollout.Input) []string {
 	if notReady > 0 && !w.options.AssumeRecovery {
 		say("what is not Ready now is taken to stay so until it is recreated (--assume-recovery takes it to become Ready)")
 	}
-	if why := w.known.Withheld(); why != "" {
-		say("%s", why)
+	if why := w.known.Withheld(); why != nil {
+		say("%s", why.Message)
 	}
 	if in.Paused && outdated > 0 {
 		say("the rollout is paused: no group gets the new revision")

@@ -33,6 +33,8 @@ type Pod struct {
 	Size        int32  `json:"size,omitempty"`
 
 	Node string `json:"node,omitempty"`
+	// Gang is the PodGroup that the pod is scheduled by.
+	Gang string `json:"gang,omitempty"`
 	// DomainKeys are, on leaders, the node labels that the workers' nodes must share.
 	DomainKeys  []string        `json:"domainKeys,omitempty"`
 	Phase       corev1.PodPhase `json:"phase,omitempty"`
@@ -109,6 +111,9 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 	}
 	if worker == 0 {
 		out.DomainKeys = v1.DomainKeys(p.Annotations)
+	}
+	if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		out.Gang = *g.PodGroupName
 	}
 	out.RecycledAt, _ = time.Parse(time.RFC3339Nano, p.Annotations[v1.AnnotationRecycledAt])
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {

@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,11 @@ type View struct {
 	Incarnation int64
 	Revision    string
 	Size        int32
+
+	// Gang is the PodGroup that the pods of this incarnation are scheduled by, OtherGangs
+	// those of other pods of the set.
+	Gang       string   `json:",omitempty"`
+	OtherGangs []string `json:",omitempty"`
 
 	// Leader is the leader pod of this incarnation, nil if it does not exist.
 	Leader *Pod
@@ -114,11 +120,25 @@ func (s *State) View(set types.UID, sizes map[string]int32) View {
 		v.Size = size
 	}
 	v.Size = max(v.Size, 1)
+	v.gangs(pods)
 	v.count(pods)
 	if failures := findFailures(pods, &v); len(failures) > 0 {
 		v.Failure, v.OtherFailures = failures[0], failures[1:]
 	}
 	return v
+}
+
+// gangs notes the PodGroups that pods of the set refer to.
+func (v *View) gangs(pods []*Pod) {
+	for _, p := range pods {
+		switch {
+		case p.Gang == "" || p.Gang == v.Gang || slices.Contains(v.OtherGangs, p.Gang):
+		case p.Incarnation == v.Incarnation && v.Gang == "":
+			v.Gang = p.Gang
+		default:
+			v.OtherGangs = append(v.OtherGangs, p.Gang)
+		}
+	}
 }
 
 // owned returns the pods that the set controls and files the others.

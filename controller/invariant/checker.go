@@ -44,7 +44,7 @@ var always = []struct {
 	{"S1", S1}, {"S2", S2}, {"S3", S3}, {"S4", S4}, {"S5", S5},
 	{"S7", S7}, {"S8", S8}, {"S9", S9}, {"S10", S10}, {"S10a", S10a},
 	{"S11", S11}, {"S12", S12}, {"S13", S13}, {"S14", S14},
-	{"S15", S15}, {"S17", S17}, {"S19", S19}, {"S23", S23},
+	{"S15", S15}, {"S17", S17}, {"S19", S19}, {"S23", S23}, {"S24", S24},
 }
 
 // recorded are those that go by what stands in the status.

@@ -24,5 +24,6 @@
 //	lease.go      S19
 //	share.go      L2
 //	disruption.go  S23
+//	gangs.go      S24, and the part of L1 about PodGroups
 //	rest.go       L1, L5, L6: what must hold when everything has come to rest
 package invariant

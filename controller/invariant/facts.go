@@ -124,14 +124,15 @@ func (c *Checker) lives(ch *Change, set types.UID, index int32) []*facts {
 	return []*facts{f}
 }
 
-// learnStart notes that a group has started, or has lost its leader.
+// learnStart notes that a group has started, or has lost its leader. One without the
+// set's label is out of sight.
 func (f *facts) learnStart(mates []*corev1.Pod, n int64) {
 	if sum, started := restartSum(mates); started && len(mates) > 0 && len(mates) == size(mates) {
 		if before, known := f.started[n]; !known || sum < before {
 			f.started[n] = sum
 		}
 	}
-	if len(mates) > 0 && f.leaders[n] && !slices.ContainsFunc(mates, isLeader) {
+	if len(mates) > 0 && f.leaders[n] && !slices.ContainsFunc(mates, func(p *corev1.Pod) bool { return isLeader(p) && p.Labels[v1.LabelName] != "" }) {
 		f.leaderless[n] = true
 	}
 }

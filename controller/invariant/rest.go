@@ -145,6 +145,7 @@ func (c *Checker) converged(s *v1.LeaderWorkerSet, bad func(*revision.Content) b
 		}
 	}
 	c.restingServices(s, groups, waits, add)
+	c.restingGangs(s, waits, add)
 	if spent == 0 { // else groups are left as they are, and count as down
 		c.restingBudget(s, groups, add)
 	}

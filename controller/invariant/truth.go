@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,6 +25,8 @@ type truth struct {
 	revisions map[types.NamespacedName]*appsv1.ControllerRevision
 	budgets   map[types.NamespacedName]*policyv1.PodDisruptionBudget
 	claims    map[types.NamespacedName]*corev1.PersistentVolumeClaim
+	podGroups map[types.NamespacedName]*schedulingv1beta1.PodGroup
+	workloads map[types.NamespacedName]*schedulingv1beta1.Workload
 	// past are the versions of each pod name, oldest first.
 	past map[types.NamespacedName][]version
 }
@@ -43,6 +46,8 @@ func newTruth() truth {
 		revisions: map[types.NamespacedName]*appsv1.ControllerRevision{},
 		budgets:   map[types.NamespacedName]*policyv1.PodDisruptionBudget{},
 		claims:    map[types.NamespacedName]*corev1.PersistentVolumeClaim{},
+		podGroups: map[types.NamespacedName]*schedulingv1beta1.PodGroup{},
+		workloads: map[types.NamespacedName]*schedulingv1beta1.Workload{},
 		past:      map[types.NamespacedName][]version{},
 	}
 }
@@ -68,6 +73,10 @@ func (t *truth) apply(c *Change, at int64) {
 		put(t.budgets, key, c.After, o)
 	case *corev1.PersistentVolumeClaim:
 		put(t.claims, key, c.After, o)
+	case *schedulingv1beta1.PodGroup:
+		put(t.podGroups, key, c.After, o)
+	case *schedulingv1beta1.Workload:
+		put(t.workloads, key, c.After, o)
 	}
 }
 

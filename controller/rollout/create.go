@@ -69,7 +69,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 	if p.frozen[v.Index] {
 		return Creation{}, false
 	}
-	c := Creation{Index: v.Index, Revision: v.Revision, Incarnation: v.Incarnation, RecycledAt: p.recycledAt(v.Index)}
+	c := Creation{Index: v.Index, Revision: v.Revision, Incarnation: v.Incarnation, Gang: v.Gang, RecycledAt: p.recycledAt(v.Index)}
 	switch {
 	case !v.HasPods:
 		c.Revision, c.Incarnation = p.nextRevision(v.Index), 1
@@ -86,6 +86,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 			}
 			c.Lost, c.Revision = c.Revision, p.Update
 		}
+		c.Incarnation, c.Gang = p.newGang(v.Index, c.Incarnation, t.Workload)
 		c.Workers = []int32{0}
 		if !p.LeaderFirst && !p.Placed {
 			c.Workers = upTo(min(max(t.Size, 1), int32(p.MaxWrites)+1))
@@ -162,6 +163,9 @@ func (p *planner) blocked(v *group.View, c *Creation) bool {
 			return true
 		}
 		c.Domain = domain
+	}
+	if p.gangBlocked(v, c) {
+		return true
 	}
 	if s, exists := p.Services[c.Service]; exists && s.Unusable != "" {
 		if !s.Leaving {

@@ -19,6 +19,7 @@
 //	waiting.go   what a group waits for, in words
 //	budget.go    maxUnavailable and maxSurge in groups
 //	create.go    which pods are created, at which revision and incarnation
+//	gangs.go     which PodGroups and Workloads exist, and how pods come by theirs
 //	services.go  which headless Services exist
 //	count.go     a recount of the groups, for the status
 //	mark.go      the GroupReady condition of leaders

@@ -18,6 +18,9 @@ type Template struct {
 	Subdomain        v1.SubdomainPolicy
 	// NodeSelector is that of the workers' template.
 	NodeSelector map[string]string `json:",omitempty"`
+	// Workload is the one that PodGroups of groups of this revision refer to; empty:
+	// their pods are not scheduled by PodGroups.
+	Workload string `json:",omitempty"`
 }
 
 // Input is all that a plan depends on.
@@ -82,6 +85,12 @@ type Input struct {
 	SharedService string
 	GroupService  func(index int32) string `json:"-"`
 
+	// PodGroups are those with the labels of the set's, Workloads too, by name.
+	PodGroups map[string]PodGroup `json:",omitempty"`
+	Workloads map[string]Service  `json:",omitempty"`
+	// PodGroupName names the wanted PodGroups.
+	PodGroupName func(index int32, incarnation int64) string `json:"-"`
+
 	// Held says until when nothing is created for a group, because the API server
 	// refused its pods or something foreign holds its names.
 	Held map[int32]time.Time
@@ -118,6 +127,15 @@ type Plan struct {
 	// CreateServices come before the pods of the groups that need them; where
 	// one fails, those groups wait.
 	CreateServices []ServiceWanted
+	// DeletePodGroups are PodGroups of incarnations that have no pod left, DeleteWorkloads
+	// those that no PodGroup refers to.
+	DeletePodGroups []string `json:",omitempty"`
+	DeleteWorkloads []string `json:",omitempty"`
+	// CreateWorkloads come before the PodGroups that refer to them, CreatePodGroups before
+	// the pods of their groups. Where one fails, those groups wait. One that exists may be
+	// among them, when no pod refers to it yet: it has to be there really, and be right.
+	CreateWorkloads []GangWanted `json:",omitempty"`
+	CreatePodGroups []GangWanted `json:",omitempty"`
 	// Create are the groups that get pods. If the group's leader is among them,
 	// it is created first and the workers only once it was accepted.
 	Create []Creation
@@ -170,6 +188,8 @@ type Creation struct {
 	RecycledAt time.Time
 	// Domain are the node labels that the nodes of the workers must have.
 	Domain map[string]string `json:",omitempty"`
+	// Gang is the PodGroup that the pods are scheduled by; mostly empty.
+	Gang string `json:",omitempty"`
 }
 
 // Mark is a GroupReady condition to be written.
@@ -193,7 +213,7 @@ type Start struct {
 // name free, or shows where workers are to go.
 type Blocked struct {
 	Index int32
-	Kind  string // pod, service, claim or node
+	Kind  string // pod, service, claim, node, podgroup or workload
 	Name  string
 	Why   string
 }
@@ -209,6 +229,8 @@ type planner struct {
 	// frozen are groups whose entry is not understood: nothing is done to them.
 	frozen map[int32]bool
 	at     progress
+	// podGroups are the names of the PodGroups of each group.
+	podGroups map[int32][]string
 	// surge are the indices above replicas that are wanted.
 	surge  map[int32]bool
 	alive  int32
@@ -232,6 +254,7 @@ func Make(in Input) Plan {
 	p.force()
 	p.services()
 	p.create()
+	p.gangs()
 	p.mark()
 	p.collect()
 	return p.Plan

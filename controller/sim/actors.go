@@ -75,6 +75,10 @@ func (w *World) begin() {
 		metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1.AnnotationColocate, "rack")
 		w.covered["groups in racks"]++
 	}
+	if w.aside.IntN(6) == 0 && set.Annotations[v1.AnnotationColocate] == "" {
+		gangs(gang)(set)
+		w.covered["gangs"]++
+	}
 	w.Apply(set)
 	if w.options.weights["evictions"] > 0 {
 		w.addNode("rack-1", plenty)

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -291,6 +292,34 @@ func validBudget(b *policyv1.PodDisruptionBudget) error {
 
 func (a api) DeleteBudget(_ context.Context, key types.NamespacedName, uid types.UID) error {
 	return a.remove(deleteBudget, uid, func(s *Server, r request) error { return remove(s, s.budgets, key, r) })
+}
+
+func (a api) CreateWorkload(_ context.Context, o *schedulingv1beta1.Workload) (*schedulingv1beta1.Workload, error) {
+	return send(a, call{what: createWorkload, write: true}, func(s *Server) (*schedulingv1beta1.Workload, error) {
+		return create(s, s.workloads, o, a.by())
+	})
+}
+
+func (a api) GetWorkload(_ context.Context, key types.NamespacedName) (*schedulingv1beta1.Workload, error) {
+	return read(a, "get workload", func(s *Server) (*schedulingv1beta1.Workload, error) { return get(s.workloads, key) })
+}
+
+func (a api) DeleteWorkload(_ context.Context, key types.NamespacedName, uid types.UID) error {
+	return a.remove(deleteWorkload, uid, func(s *Server, r request) error { return remove(s, s.workloads, key, r) })
+}
+
+func (a api) CreatePodGroup(_ context.Context, o *schedulingv1beta1.PodGroup) (*schedulingv1beta1.PodGroup, error) {
+	return send(a, call{what: createPodGroup, write: true}, func(s *Server) (*schedulingv1beta1.PodGroup, error) {
+		return create(s, s.podGroups, o, a.by())
+	})
+}
+
+func (a api) GetPodGroup(_ context.Context, key types.NamespacedName) (*schedulingv1beta1.PodGroup, error) {
+	return read(a, "get pod group", func(s *Server) (*schedulingv1beta1.PodGroup, error) { return get(s.podGroups, key) })
+}
+
+func (a api) DeletePodGroup(_ context.Context, key types.NamespacedName, uid types.UID) error {
+	return a.remove(deletePodGroup, uid, func(s *Server, r request) error { return remove(s, s.podGroups, key, r) })
 }
 
 // ControllerRevisions makes api what revision.Store needs.

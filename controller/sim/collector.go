@@ -3,6 +3,8 @@ package sim
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -44,7 +46,29 @@ func (w *World) collectorActs() bool {
 		return doomed(o)
 	}
 	return collect(w, w.server.pods, doomed) || collect(w, w.server.services, doomed) || collect(w, w.server.revisions, doomed) || collect(w, w.server.budgets, doomed) ||
-		collect(w, w.server.claims, doomedClaim)
+		collect(w, w.server.claims, doomedClaim) || collect(w, w.server.workloads, doomed) || collect(w, w.server.podGroups, doomed) || w.releasePodGroups()
+}
+
+// podGroupProtection is the finalizer of PodGroups, which lasts until no pod that has
+// not ended refers to them.
+const podGroupProtection = schedulingv1beta1.GroupName + "/podgroup-protection"
+
+// releasePodGroups lifts the finalizer off one PodGroup, if there is one whose time has
+// come.
+func (w *World) releasePodGroups() bool {
+	for _, g := range w.server.podGroups.list() {
+		if g.DeletionTimestamp == nil || slices.ContainsFunc(w.server.pods.list(), func(p *corev1.Pod) bool {
+			return p.Spec.SchedulingGroup != nil && *p.Spec.SchedulingGroup.PodGroupName == g.Name && !finished(p)
+		}) {
+			continue
+		}
+		_, _ = update(w.server, w.server.podGroups, keyOf(g), request{by: invariant.Collector, uid: g.UID}, func(g *schedulingv1beta1.PodGroup) error {
+			g.Finalizers = nil
+			return nil
+		})
+		return true
+	}
+	return false
 }
 
 // collect deletes one object that is doomed.
@@ -87,13 +111,15 @@ func (w *World) goOnDeleting(s *v1.LeaderWorkerSet) bool {
 // of it.
 func (w *World) dependents(owner types.UID) []func() {
 	return slices.Concat(letGo(w.server, w.server.pods, owner), letGo(w.server, w.server.services, owner), letGo(w.server, w.server.revisions, owner),
-		letGo(w.server, w.server.budgets, owner), letGo(w.server, w.server.claims, owner))
+		letGo(w.server, w.server.budgets, owner), letGo(w.server, w.server.claims, owner),
+		letGo(w.server, w.server.workloads, owner), letGo(w.server, w.server.podGroups, owner))
 }
 
 // blocked says that an object exists which a set that is deleted in the foreground
 // has to wait for. Others that it owns outlive it for a moment.
 func (w *World) blocked(owner types.UID) bool {
-	return blocks(w.server.pods, owner) || blocks(w.server.services, owner) || blocks(w.server.revisions, owner) || blocks(w.server.budgets, owner) || blocks(w.server.claims, owner)
+	return blocks(w.server.pods, owner) || blocks(w.server.services, owner) || blocks(w.server.revisions, owner) || blocks(w.server.budgets, owner) || blocks(w.server.claims, owner) ||
+		blocks(w.server.workloads, owner) || blocks(w.server.podGroups, owner)
 }
 
 func blocks[T object](t *table[T], owner types.UID) bool {

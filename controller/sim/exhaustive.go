@@ -108,6 +108,12 @@ func (w *World) state() string {
 	for _, b := range w.server.budgets.list() {
 		out = append(out, fmt.Sprintf("budget %s: %s of %s", b.Name, b.Spec.MinAvailable.String(), metav1.FormatLabelSelector(b.Spec.Selector)))
 	}
+	for _, g := range w.server.podGroups.list() {
+		out = append(out, fmt.Sprintf("pod group %s of %s", g.Name, g.Spec.WorkloadRef.WorkloadName))
+	}
+	for _, o := range w.server.workloads.list() {
+		out = append(out, "workload "+o.Name)
+	}
 	return strings.Join(out, "\n")
 }
 

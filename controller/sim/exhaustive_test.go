@@ -73,6 +73,10 @@ var scenarios = []Scenario{
 	{"delete in the background", at(newSet(2, 2), deleteSet(metav1.DeletePropagationBackground))},
 	{"delete in the foreground", at(newSet(2, 2), deleteSet(metav1.DeletePropagationForeground))},
 	{"orphan and adopt", at(newSet(2, 2), deleteSet(metav1.DeletePropagationOrphan), apply(newSet(2, 2)))},
+	{"gangs, a failure and an update with a new size", at(newSet(1, 2, gangs(gang)), goesWrong("restart", "a-0-1"), edit("size", resize(3)))},
+	{"gangs with surge, then in a rack, then none", at(newSet(1, 2, gangs(gang), budget(0, 1, 0)), edit("image", image("v2")),
+		edit("rack and image", gangs(gangInRack), image("v3")), edit("no gangs", gangs(nil), image("v4")))},
+	{"gangs are scaled and deleted", at(newSet(2, 2, gangs(gang)), edit("scale to 0", scale(0)), edit("scale to 2", scale(2)), deleteSet(metav1.DeletePropagationBackground))},
 	{"delete and create at once", at(newSet(2, 2), func(w *World) {
 		w.DeleteSet(metav1.DeletePropagationBackground)
 		w.Apply(newSet(2, 2))

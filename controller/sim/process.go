@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -38,6 +39,8 @@ type Process struct {
 	revisions *feed[*appsv1.ControllerRevision]
 	nodes     *feed[*corev1.Node]
 	budgets   *feed[*policyv1.PodDisruptionBudget]
+	workloads *feed[*schedulingv1beta1.Workload]
+	podGroups *feed[*schedulingv1beta1.PodGroup]
 
 	// queue says when each set is to be synced.
 	queue map[types.NamespacedName]*turn
@@ -79,12 +82,20 @@ func (w *World) newProcess(name string, behind func() int) *Process {
 	p.budgets = newFeed(w.server.budgets, false, past, informers.BudgetHandler(p, func(string) []*v1.LeaderWorkerSet {
 		return slices.Collect(maps.Values(p.sets.items))
 	}))
+	past = 0
+	if len(w.server.podGroups.log) > 0 {
+		past = behind()
+	}
+	p.workloads = newFeed(w.server.workloads, true, past, informers.OwnedHandler[*schedulingv1beta1.Workload](p))
+	p.podGroups = newFeed(w.server.podGroups, true, past, informers.OwnedHandler[*schedulingv1beta1.PodGroup](p))
 	p.sets.announce()
 	p.pods.announce()
 	p.services.announce()
 	p.revisions.announce()
 	p.nodes.announce()
 	p.budgets.announce()
+	p.workloads.announce()
+	p.podGroups.announce()
 	return p
 }
 
@@ -263,6 +274,16 @@ func (c processCache) Budgets(namespace string) []*policyv1.PodDisruptionBudget 
 	return out
 }
 
+func (c processCache) Workloads(set types.NamespacedName) []*schedulingv1beta1.Workload {
+	return c.workloads.ofSet(set)
+}
+
+func (c processCache) PodGroups(set types.NamespacedName) []*schedulingv1beta1.PodGroup {
+	return c.podGroups.ofSet(set)
+}
+
+func (c processCache) NoGangs() string { return c.world.noGangs }
+
 func (c processCache) Passed(kind informers.Kind, version string) bool {
 	switch kind {
 	case informers.Sets:
@@ -273,6 +294,10 @@ func (c processCache) Passed(kind informers.Kind, version string) bool {
 		return c.services.passed(version)
 	case informers.Budgets:
 		return c.budgets.passed(version)
+	case informers.Workloads:
+		return c.workloads.passed(version)
+	case informers.PodGroups:
+		return c.podGroups.passed(version)
 	default:
 		return c.revisions.passed(version)
 	}

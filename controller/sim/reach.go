@@ -34,6 +34,10 @@ const (
 	createBudget   = "create budget"
 	updateBudget   = "update budget"
 	deleteBudget   = "delete budget"
+	createWorkload = "create workload"
+	deleteWorkload = "delete workload"
+	createPodGroup = "create pod group"
+	deletePodGroup = "delete pod group"
 )
 
 var writes = []string{createPod, createService, createRevision, deletePod, deleteService, recordTeardown, patchStatus, markLeader,

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,8 @@ type Server struct {
 	nodes     *table[*corev1.Node]
 	budgets   *table[*policyv1.PodDisruptionBudget]
 	claims    *table[*corev1.PersistentVolumeClaim]
+	workloads *table[*schedulingv1beta1.Workload]
+	podGroups *table[*schedulingv1beta1.PodGroup]
 	// quota is how many pods there may be; 0: any number.
 	// prunes: the CRD is that of another version, and drops what it does not know of a
 	// set that is written.
@@ -58,6 +61,8 @@ func NewServer(c clock.PassiveClock, observe func(*invariant.Change, int64)) *Se
 		nodes:     newTable[*corev1.Node](informers.Nodes, "nodes"),
 		budgets:   newTable[*policyv1.PodDisruptionBudget](informers.Budgets, "poddisruptionbudgets"),
 		claims:    newTable[*corev1.PersistentVolumeClaim]("PersistentVolumeClaim", "persistentvolumeclaims"),
+		workloads: newTable[*schedulingv1beta1.Workload](informers.Workloads, "workloads"),
+		podGroups: newTable[*schedulingv1beta1.PodGroup](informers.PodGroups, "podgroups"),
 		observe:   observe,
 	}
 }
@@ -120,8 +125,11 @@ func create[T object](s *Server, t *table[T], o T, r request) (T, error) {
 	o.SetUID(types.UID(fmt.Sprintf("uid-%d", s.uids)))
 	o.SetCreationTimestamp(s.now())
 	o.SetGeneration(1)
-	if p, ok := any(o).(*corev1.Pod); ok {
-		p.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	switch o := any(o).(type) {
+	case *corev1.Pod:
+		o.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	case *schedulingv1beta1.PodGroup:
+		o.Finalizers = []string{podGroupProtection}
 	}
 	commit(s, t, none, o, invariant.Create, r)
 	return clone(o), nil

@@ -3,6 +3,7 @@ package sim
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -89,8 +90,27 @@ func resize(n int32) func(*v1.LeaderWorkerSet) {
 }
 
 func startup(p v1.StartupPolicyType) func(*v1.LeaderWorkerSet) {
-	return func(s *v1.LeaderWorkerSet) { s.Spec.StartupPolicy = p }
+	return func(s *v1.LeaderWorkerSet) {
+		if s.Spec.Scheduling == nil || p != v1.LeaderReadyStartupPolicy { // the CRD refuses that
+			s.Spec.StartupPolicy = p
+		}
+	}
 }
+
+// gangs asks for native scheduling, with what makes it differ in the Workload, or for
+// none.
+func gangs(s *v1.Scheduling) func(*v1.LeaderWorkerSet) {
+	return func(set *v1.LeaderWorkerSet) {
+		if set.Spec.StartupPolicy != v1.LeaderReadyStartupPolicy { // the CRD refuses that
+			set.Spec.Scheduling = s
+		}
+	}
+}
+
+var (
+	gang       = &v1.Scheduling{}
+	gangInRack = &v1.Scheduling{SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "rack"}}}}
+)
 
 func restartPolicy(p v1.RestartPolicyType) func(*v1.LeaderWorkerSet) {
 	return func(s *v1.LeaderWorkerSet) { s.Spec.LeaderWorkerTemplate.RestartPolicy = p }
@@ -256,10 +276,41 @@ func (w *World) monkeyActs() bool {
 	if len(pods) == 0 {
 		return false
 	}
+	if w.gangsAct() {
+		return true
+	}
 	m := monkeys[w.options.monkeys[w.rng.IntN(len(w.options.monkeys))]]
 	w.covered["monkey "+m.name]++
 	m.do(w, pods[w.rng.IntN(len(pods))])
 	return true
+}
+
+// gangsAct has somebody change how pods are scheduled, or delete a PodGroup or
+// Workload, in a world that has any.
+func (w *World) gangsAct() bool {
+	if len(w.server.podGroups.log) == 0 || w.aside.IntN(4) > 0 {
+		return false
+	}
+	switch w.at = w.keys[w.aside.IntN(len(w.keys))]; w.aside.IntN(4) {
+	case 0:
+		w.Edit("scheduling", gangs([]*v1.Scheduling{nil, gang, gangInRack}[w.aside.IntN(3)]))
+		w.covered["scheduling changed"]++
+	case 1:
+		drop(w, w.server.workloads)
+	default:
+		drop(w, w.server.podGroups)
+	}
+	return true
+}
+
+// drop has a monkey delete one of these objects.
+func drop[T object](w *World, t *table[T]) {
+	if all := t.list(); len(all) > 0 {
+		o := all[w.aside.IntN(len(all))]
+		w.note("monkey deletes %s %s", t.kind, o.GetName())
+		w.covered["monkey deletes "+string(t.kind)]++
+		_ = remove(w.server, t, keyOf(o), request{by: invariant.User})
+	}
 }
 
 // removeOrphans removes the pods that nobody controls, if there is a set whose

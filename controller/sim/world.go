@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
@@ -24,11 +25,13 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // World is one cluster with all that happens in it.
 type World struct {
-	clock     *testingclock.FakeClock
-	server    *Server
-	checker   *invariant.Checker
-	rng       *rand.Rand
-	aside     *rand.Rand // what is drawn from it shifts nothing else
+	clock   *testingclock.FakeClock
+	server  *Server
+	checker *invariant.Checker
+	rng     *rand.Rand
+	aside   *rand.Rand // what is drawn from it shifts nothing else
+	// noGangs is why the API of PodGroups cannot be used, empty if it can.
+	noGangs   string
 	options   options
 	processes []*Process
 	// nodes by name, nodesMade how many there ever were, nodesGone since when those
@@ -113,9 +116,7 @@ func newWorld(seed uint64, told bool) *World {
 func (w *World) observe(c *invariant.Change, version int64) {
 	if c.By == invariant.Controller {
 		w.writes++
-		if o := nameOf(c); c.Verb != invariant.Update {
-			w.tally[string(c.Verb)+" "+o]++
-		}
+		w.count(c)
 	}
 	if w.told {
 		w.note("%s", describeChange(c, version))
@@ -363,6 +364,9 @@ func (p *Process) feeds() []follower {
 	if len(p.budgets.table.log) > 0 { // most worlds have none
 		feeds = append(feeds, p.budgets)
 	}
+	if len(p.podGroups.table.log)+len(p.workloads.table.log) > 0 {
+		feeds = append(feeds, p.podGroups, p.workloads)
+	}
 	return feeds
 }
 
@@ -386,6 +390,22 @@ func nameOf(c *invariant.Change) string {
 	return KindOf(o) + " " + o.GetName()
 }
 
+// count tallies what the controller creates and deletes. Of the PodGroups of a group only
+// what is left: a process that knows an old one makes the next rather than the same
+// again, and drops the other.
+func (w *World) count(c *invariant.Change) {
+	name, verb := nameOf(c), string(c.Verb)
+	switch podGroup, is := strings.CutPrefix(name, "podgroup "); {
+	case c.Verb == invariant.Update:
+	case !is:
+		w.tally[verb+" "+name]++
+	case c.Verb == invariant.Create:
+		w.tally["podgroups of "+podGroup[:strings.LastIndex(podGroup, "-")]]++
+	default:
+		w.tally["podgroups of "+podGroup[:strings.LastIndex(podGroup, "-")]]--
+	}
+}
+
 // KindOf is the kind of an object in a word.
 func KindOf(o invariant.Object) string {
 	switch o.(type) {
@@ -395,6 +415,10 @@ func KindOf(o invariant.Object) string {
 		return "pod"
 	case *corev1.Service:
 		return "service"
+	case *schedulingv1beta1.PodGroup:
+		return "podgroup"
+	case *schedulingv1beta1.Workload:
+		return "workload"
 	case *appsv1.ControllerRevision:
 		return "revision"
 	case *corev1.Node:

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +28,8 @@ const (
 	services  = "services"
 	revisions = "controllerrevisions"
 	budgets   = "poddisruptionbudgets"
+	podGroups = "podgroups"
+	workloads = "workloads"
 	sets      = lwsv1.Resource
 )
 
@@ -36,6 +39,8 @@ var prefixes = map[string]string{
 	"/registry/services/specs/":                       services,
 	"/registry/controllerrevisions/":                  revisions,
 	"/registry/poddisruptionbudgets/":                 budgets,
+	"/registry/podgroups/":                            podGroups,
+	"/registry/workloads/":                            workloads,
 	"/registry/" + lwsv1.GroupName + "/" + sets + "/": sets,
 }
 
@@ -126,6 +131,10 @@ func decodeObject(resource string, data []byte) (invariant.Object, error) {
 	case *appsv1.ControllerRevision:
 		return o, nil
 	case *policyv1.PodDisruptionBudget:
+		return o, nil
+	case *schedulingv1beta1.PodGroup:
+		return o, nil
+	case *schedulingv1beta1.Workload:
 		return o, nil
 	}
 	return nil, fmt.Errorf("a %T was not expected", decoded)

@@ -24,9 +24,11 @@ import (
 // is granted all the same.
 var unused = map[string]string{
 	"list leaderworkersets.leaderworkerset.x-k8s.io": listing,
-	"list services":                    listing,
-	"list poddisruptionbudgets.policy": listing,
-	"list leases.coordination.k8s.io":  listing,
+	"list services":                                                   listing,
+	"list poddisruptionbudgets.policy":                                listing,
+	"list podgroups.scheduling.k8s.io":                                listing,
+	"list workloads.scheduling.k8s.io":                                listing,
+	"list leases.coordination.k8s.io":                                 listing,
 	"list mutatingwebhookconfigurations.admissionregistration.k8s.io": listing,
 	"list nodes":                    listing,
 	"get persistentvolumeclaims":    claimed,
@@ -81,6 +83,9 @@ func rights(t *testing.T, e *harness.Env) {
 // its undoing, names that others hold, pods and services that lose their labels or owners.
 func life(t *testing.T, e *harness.Env) {
 	ns := e.Namespace(t)
+	gang := e.Create(t, harness.NewSet(ns, "gang", harness.Size(2), func(s *lwsv1.LeaderWorkerSet) { s.Spec.Scheduling = &lwsv1.Scheduling{} }))
+	e.WaitAvailable(t, gang)
+	e.Scale(t, gang, 0)
 	web := e.Create(t, harness.NewSet(ns, "web", harness.Replicas(2), harness.Size(2), harness.UniquePerReplica, harness.LeaderReady))
 	e.WaitAvailable(t, web)
 	e.Scale(t, web, 3)

@@ -1,0 +1,217 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	v1 "lws-controller/api/v1"
+	"lws-controller/controller/group"
+	"lws-controller/controller/rollout"
+	"lws-controller/informers"
+	"lws-controller/topology"
+)
+
+// podGroups are those with the set's labels, as the planner sees them.
+func (c *Controller) podGroups(m *memory) map[string]rollout.PodGroup {
+	out := map[string]rollout.PodGroup{}
+	for _, g := range c.Cache.PodGroups(m.key) {
+		if seen, ok := PodGroupSeen(m.set, g); ok {
+			out[g.Name] = seen
+		}
+	}
+	return out
+}
+
+// PodGroupSeen is a PodGroup that exists as the planner of the set sees it. One whose
+// labels do not say which group it is of is none of the set's.
+func PodGroupSeen(set *v1.LeaderWorkerSet, g *schedulingv1beta1.PodGroup) (seen rollout.PodGroup, ok bool) {
+	index, err := strconv.ParseInt(g.Labels[v1.LabelGroupIndex], 10, 32)
+	if err != nil || index < 0 {
+		return seen, false
+	}
+	incarnation, err := strconv.ParseInt(g.Annotations[v1.AnnotationIncarnation], 10, 64)
+	if err != nil || incarnation < 0 || incarnation > group.MaxIncarnation {
+		return seen, false
+	}
+	by := seenBy(set, g)
+	seen = rollout.PodGroup{Index: int32(index), Incarnation: incarnation, Unusable: by.Unusable, Leaving: by.Leaving}
+	if ref := g.Spec.WorkloadRef; ref != nil {
+		seen.Workload = ref.WorkloadName
+	}
+	if g.DeletionTimestamp != nil {
+		seen.LeavingSince = g.DeletionTimestamp.Time
+	}
+	return seen, true
+}
+
+// workloads are those with the set's label, as the planner sees them.
+func (c *Controller) workloads(m *memory) map[string]rollout.Service {
+	out := map[string]rollout.Service{}
+	for _, w := range c.Cache.Workloads(m.key) {
+		out[w.Name] = m.workloadSeen(w)
+	}
+	return out
+}
+
+// workloadSeen is a Workload that exists as the planner sees it. One of another name
+// than that of the present scheduling may lack anything.
+func (m *memory) workloadSeen(w *schedulingv1beta1.Workload) rollout.Service {
+	seen := seenBy(m.set, w)
+	if seen.Unusable != "" || m.history == nil {
+		return seen
+	}
+	for _, r := range m.history.Revisions() {
+		if m.groupOf(r, 0, 0).WorkloadName() != w.Name {
+			continue
+		}
+		if field := topology.Dropped(m.set.Spec.Scheduling, w); field != "" {
+			seen.Unusable = fmt.Sprintf("was stored without %s of spec.scheduling: the cluster lacks the feature", field)
+		}
+		break
+	}
+	return seen
+}
+
+// createWorkload creates a Workload. Where that fails, the PodGroups that are to refer
+// to it wait.
+func (x *execution) createWorkload(ctx context.Context, want rollout.GangWanted) error {
+	r := x.m.history.ByKey(want.Revision)
+	if r == nil {
+		return nil // createPod says so
+	}
+	stored, err := x.API.CreateWorkload(ctx, x.m.groupOf(r, 0, 0).Workload())
+	if apierrors.IsAlreadyExists(err) {
+		stored, err = x.API.GetWorkload(ctx, x.key(want.Name))
+		if err == nil && !metav1.IsControlledBy(stored, x.m.set) {
+			err = notOurs("workload", want.Name)
+		}
+	}
+	if err != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.failedWorkloads[want.Name] = err
+		if refused(err) || isTaken(err) {
+			return nil // its groups say so
+		}
+		return fmt.Errorf("workload %s: %w", want.Name, err)
+	}
+	x.gate.Wrote(x.m.key, informers.Workloads, stored.ResourceVersion)
+	if seen := x.m.workloadSeen(stored); seen.Unusable != "" {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.failedWorkloads[want.Name] = taken(fmt.Sprintf("workload %s %s", want.Name, seen.Unusable))
+	}
+	return nil
+}
+
+// taken is an object that is not as it has to be, in words.
+type taken string
+
+func (t taken) Error() string { return string(t) }
+
+func isTaken(err error) bool { _, is := err.(taken); return is }
+
+func notOurs(kind, name string) error {
+	return taken(fmt.Sprintf("%s %s %s", kind, name, rollout.NotOurs))
+}
+
+// createPodGroups creates PodGroups. The pods of a group whose PodGroup is not there
+// wait.
+func (x *execution) createPodGroups(ctx context.Context, wanted []rollout.GangWanted) error {
+	for _, w := range wanted {
+		x.noGang[w.Name] = true
+	}
+	return x.each(&pace{}, len(wanted), func(i int) error { return x.createPodGroup(ctx, wanted[i]) })
+}
+
+func (x *execution) createPodGroup(ctx context.Context, want rollout.GangWanted) error {
+	r := x.m.history.ByKey(want.Revision)
+	if r == nil {
+		return nil // createPod says so
+	}
+	g := x.m.groupOf(r, want.Index, want.Incarnation)
+	x.mu.Lock()
+	err := x.failedWorkloads[g.WorkloadName()]
+	x.mu.Unlock()
+	var stored *schedulingv1beta1.PodGroup
+	if err == nil {
+		stored, err = x.API.CreatePodGroup(ctx, g.PodGroup())
+	}
+	if apierrors.IsAlreadyExists(err) {
+		stored, err = x.API.GetPodGroup(ctx, x.key(want.Name))
+		if err == nil && !metav1.IsControlledBy(stored, x.m.set) {
+			err = notOurs("podgroup", want.Name)
+		}
+	}
+	switch {
+	case err == nil:
+		x.gate.Wrote(x.m.key, informers.PodGroups, stored.ResourceVersion)
+		if ref := stored.Spec.WorkloadRef; stored.DeletionTimestamp != nil || ref == nil || ref.WorkloadName != g.WorkloadName() {
+			return errRefused // one of before: plan again, with what is known now
+		}
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.noGang, want.Name)
+		klog.FromContext(ctx).V(2).Info("Created pod group", "podGroup", klog.KObj(stored), "group", want.Index)
+		return nil
+	case apierrors.IsNotFound(err):
+		return errRefused // gone meanwhile: plan again
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return x.hold(want.Index, "NamespaceTerminating", fmt.Sprintf("namespace %s is being deleted", x.m.key.Namespace))
+	case isTaken(err):
+		x.mu.Lock()
+		x.warn(x.m, err.Error(), reasonNameTaken, "CreatePodGroup", "Pods wait: %v", err)
+		x.mu.Unlock()
+		_ = x.hold(want.Index, reasonNameTaken, err.Error())
+		return nil
+	case refused(err):
+		x.event(x.m, nil, corev1.EventTypeWarning, "FailedCreate", "CreatePodGroup",
+			"Creating podgroup %s of group %d: %s", want.Name, want.Index, err.Error())
+		_ = x.hold(want.Index, "FailedCreate", err.Error())
+		return errHeld
+	default:
+		return fmt.Errorf("podgroup %s: %w", want.Name, err)
+	}
+}
+
+// deletePodGroup reads it live first, as its deletion lasts: the cache may not know yet
+// that it has begun.
+func (x *execution) deletePodGroup(ctx context.Context, name string) error {
+	stored, err := x.API.GetPodGroup(ctx, x.key(name))
+	if err == nil && metav1.IsControlledBy(stored, x.m.set) && stored.DeletionTimestamp == nil {
+		if err = x.API.DeletePodGroup(ctx, x.key(name), stored.UID); err == nil {
+			klog.FromContext(ctx).V(2).Info("Deleted pod group", "podGroup", klog.KObj(stored))
+		}
+	}
+	return deletion("podgroup", name, err)
+}
+
+func (x *execution) deleteWorkload(ctx context.Context, name string) error {
+	stored, err := x.API.GetWorkload(ctx, x.key(name))
+	if err == nil && metav1.IsControlledBy(stored, x.m.set) {
+		if err = x.API.DeleteWorkload(ctx, x.key(name), stored.UID); err == nil {
+			klog.FromContext(ctx).V(2).Info("Deleted workload", "workload", klog.KObj(stored))
+		}
+	}
+	return deletion("workload", name, err)
+}
+
+// deletion is what comes of one: what somebody else has deleted is gone, and
+// what has changed meanwhile is planned for again.
+func deletion(kind, name string, err error) error {
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return errRefused
+	default:
+		return fmt.Errorf("%s %s: %w", kind, name, err)
+	}
+}

@@ -1,0 +1,186 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"lws-controller/controller/group"
+)
+
+// PodGroup is an existing PodGroup with the set's labels as the planner sees it.
+type PodGroup struct {
+	Index       int32
+	Incarnation int64
+	// Workload is the one that it refers to.
+	Workload string
+	// Unusable and Leaving are as of a Service, LeavingSince is when the deletion of
+	// one that leaves was asked for.
+	Unusable     string    `json:",omitempty"`
+	Leaving      bool      `json:",omitempty"`
+	LeavingSince time.Time `json:",omitzero"`
+}
+
+// GangWanted is a PodGroup or Workload to be created, for a group of a revision.
+type GangWanted struct {
+	Name        string
+	Index       int32
+	Revision    string
+	Incarnation int64
+}
+
+// newGang is the incarnation and PodGroup of a group that has no pods, given the
+// incarnation that it would have without one. PodGroups of other incarnations may
+// still be there, held by a finalizer; one that has been made for these pods, before
+// they could be, serves. A Workload of another name has another content.
+func (p *planner) newGang(index int32, incarnation int64, workload string) (int64, string) {
+	next, usable := incarnation, workload != ""
+	for _, name := range p.podGroupsOf(index) {
+		g := p.PodGroups[name]
+		if g.Incarnation < next {
+			continue
+		}
+		next, usable = g.Incarnation, g.Unusable == "" && g.Workload == workload && name == p.PodGroupName(index, g.Incarnation)
+		if !usable {
+			next++
+			usable = workload != ""
+		}
+	}
+	if !usable {
+		return next, ""
+	}
+	return next, p.PodGroupName(index, next)
+}
+
+// podGroupsOf are the names of the PodGroups of a group, by ascending incarnation.
+func (p *planner) podGroupsOf(index int32) []string {
+	if p.podGroups == nil {
+		p.podGroups = map[int32][]string{}
+		for _, name := range slices.Sorted(maps.Keys(p.PodGroups)) {
+			i := p.PodGroups[name].Index
+			p.podGroups[i] = append(p.podGroups[i], name)
+		}
+		for _, names := range p.podGroups {
+			slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(p.PodGroups[a].Incarnation, p.PodGroups[b].Incarnation) })
+		}
+	}
+	return p.podGroups[index]
+}
+
+// reportGoingAfter is how long a PodGroup may take to be gone before that is reported.
+const reportGoingAfter = 30 * time.Second
+
+// gangBlocked says that the pods of a group have to wait for their PodGroup. One that
+// is being deleted does as long as a pod refers to it, which holds it.
+func (p *planner) gangBlocked(v *group.View, c *Creation) bool {
+	if c.Gang == "" || c.Gang == v.Gang && p.PodGroups[c.Gang].Leaving {
+		return false
+	}
+	blocked := func(kind, name, why string) bool {
+		p.Blocked = append(p.Blocked, Blocked{Index: c.Index, Kind: kind, Name: name, Why: why})
+		return true
+	}
+	g, exists := p.PodGroups[c.Gang]
+	if workload := p.workloadFor(c); !exists && workload != "" && p.Workloads[workload].Unusable != "" && !p.Workloads[workload].Leaving {
+		return blocked("workload", workload, p.Workloads[workload].Unusable)
+	}
+	switch report := g.LeavingSince.Add(reportGoingAfter); {
+	case !exists || g.Unusable == "":
+		return false
+	case g.Leaving && p.Now.Before(report):
+		p.wake(report)
+		return true
+	}
+	return blocked("podgroup", c.Gang, g.Unusable)
+}
+
+func (p *planner) workloadFor(c *Creation) string { return p.Templates[c.Revision].Workload }
+
+// gangs decides which PodGroups and Workloads to create and which to remove. There is
+// one PodGroup for each incarnation that has pods, or is about to, and was made while
+// the set asked for it; and one Workload for all that want the same.
+func (p *planner) gangs() {
+	if len(p.PodGroups) == 0 && len(p.Workloads) == 0 && p.Templates[p.Update].Workload == "" && p.Templates[p.Current].Workload == "" {
+		return
+	}
+	referred, needed := p.podGroupsNeeded()
+	for _, name := range slices.Sorted(maps.Keys(needed)) {
+		if _, exists := p.PodGroups[name]; !exists || !referred[name] {
+			p.CreatePodGroups = append(p.CreatePodGroups, needed[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.PodGroups)) {
+		g := p.PodGroups[name]
+		if _, stays := needed[name]; !stays && !referred[name] && g.Unusable == "" && !p.awaitsPods(name, &g) {
+			p.DeletePodGroups = append(p.DeletePodGroups, name)
+		}
+	}
+	p.workloads(needed)
+}
+
+// podGroupsNeeded are the PodGroups of pods that are there to stay, or are created now,
+// and all those that any pod refers to.
+func (p *planner) podGroupsNeeded() (referred map[string]bool, needed map[string]GangWanted) {
+	referred, needed = map[string]bool{}, map[string]GangWanted{}
+	for i := range p.Groups {
+		v := &p.Groups[i]
+		for _, name := range append(v.OtherGangs, v.Gang) {
+			referred[name] = true
+		}
+		if v.Gang != "" && p.wanted(v.Index) && p.entries[v.Index] == nil && p.Templates[v.Revision].Workload != "" &&
+			v.Gang == p.PodGroupName(v.Index, v.Incarnation) && !p.Withheld {
+			needed[v.Gang] = GangWanted{v.Gang, v.Index, v.Revision, v.Incarnation}
+		}
+	}
+	for i := range p.Create {
+		if c := &p.Create[i]; c.Gang != "" && p.workloadFor(c) != "" {
+			needed[c.Gang] = GangWanted{c.Gang, c.Index, c.Revision, c.Incarnation}
+		}
+	}
+	return referred, needed
+}
+
+// awaitsPods says that a PodGroup is the one that a group without pods will have.
+func (p *planner) awaitsPods(name string, g *PodGroup) bool {
+	if p.frozen[g.Index] {
+		return true
+	}
+	v := p.view(g.Index)
+	if v == nil {
+		v = &group.View{Index: g.Index}
+	}
+	if v.HasPods || !p.wanted(g.Index) {
+		return false
+	}
+	c, ok := p.creation(v)
+	return ok && c.Gang == name
+}
+
+// workloads keeps those that a PodGroup refers to, and makes those that a needed one
+// does.
+func (p *planner) workloads(needed map[string]GangWanted) {
+	referred, wanted := map[string]bool{}, map[string]bool{}
+	for name, w := range needed {
+		workload := p.Templates[w.Revision].Workload
+		if g, exists := p.PodGroups[name]; exists {
+			workload = g.Workload
+		}
+		wanted[workload], referred[workload] = true, true
+	}
+	for _, g := range p.PodGroups {
+		referred[g.Workload] = true
+	}
+	for _, revision := range slices.Sorted(maps.Keys(p.Templates)) {
+		name := p.Templates[revision].Workload
+		if _, exists := p.Workloads[name]; !exists && wanted[name] {
+			wanted[name] = false
+			p.CreateWorkloads = append(p.CreateWorkloads, GangWanted{Name: name, Revision: revision})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Workloads)) {
+		if !referred[name] && p.Workloads[name].Unusable == "" {
+			p.DeleteWorkloads = append(p.DeleteWorkloads, name)
+		}
+	}
+}
