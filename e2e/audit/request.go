@@ -134,6 +134,8 @@ func judged(ref *auditv1.ObjectReference) bool {
 		return ref.APIGroup == ""
 	case budgets:
 		return ref.APIGroup == "policy"
+	case podGroups, workloads:
+		return ref.APIGroup == "scheduling.k8s.io"
 	case revisions:
 		return ref.APIGroup == "apps"
 	case sets:

@@ -115,13 +115,13 @@ func (e *Env) PatchPod(t testing.TB, namespace, pod string, patch any) {
 }
 
 // PatchNode applies a merge patch to a node.
-func (e *Env) PatchNode(t testing.TB, name string, patch any) {
+func (e *Env) PatchNode(t testing.TB, name string, patch any, subresources ...string) {
 	t.Helper()
 	data, err := json.Marshal(patch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Kube.CoreV1().Nodes().Patch(t.Context(), name, types.MergePatchType, data, metav1.PatchOptions{}); err != nil {
+	if _, err := e.Kube.CoreV1().Nodes().Patch(t.Context(), name, types.MergePatchType, data, metav1.PatchOptions{}, subresources...); err != nil {
 		t.Fatalf("patching node %s: %v", name, err)
 	}
 }
