@@ -69,11 +69,12 @@ unit: ## unit tests, with the race detector; no control plane
 	$(say) 'unit: go test $(or $(RACE),without -race: no C compiler)'
 	KUBE_CACHE_MUTATION_DETECTOR=true go test $(RACE) ./...
 
-# With the race detector the simulator tries a sample only. What none of its runs and no
-# scenario comes to has a reason, or is dead.
+# With the race detector the simulator and the tables of pods try a sample only. What no run
+# of the simulator and no scenario comes to has a reason, or is dead.
 .PHONY: prove
-prove: ## check the core at a hundred thousand crash points, and that they reach all of it, save what has a reason
-	$(say) 'prove: the core, in the simulator and in scenarios'
+prove: ## check the core at a hundred thousand crash points, and that they reach all of it, save what has a reason; check all tables of pods
+	$(say) 'prove: the tables of pods; the core, in the simulator and in scenarios'
+	go test ./topology
 	@mkdir -p bin
 	go test -coverpkg=./controller/group,./controller/rollout -coverprofile=bin/coverage ./controller/sim ./controller/scenario
 	go test ./controller/sim -run TestCoreIsCovered -profile=../../bin/coverage -v
