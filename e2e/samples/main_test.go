@@ -22,7 +22,7 @@ var env *harness.Env
 const (
 	nodes        = 16
 	racks        = 4
-	slices4x4    = 2
+	tpuSlices    = 2
 	hostsOfSlice = 4
 )
 
@@ -39,7 +39,7 @@ const (
 
 func makeTPUSlices(t *testing.T) {
 	t.Helper()
-	for i := range slices4x4 * hostsOfSlice {
+	for i := range tpuSlices * hostsOfSlice {
 		name := fmt.Sprintf("node-%d", i)
 		env.LabelNode(t, name, labelNodePool, fmt.Sprintf("slice-%d", i/hostsOfSlice))
 		env.LabelNode(t, name, labelAccelerator, "tpu-v5-lite-podslice")
