@@ -37,7 +37,7 @@ func handRow(t *testing.T, d *datadriven.TestData) (r row, wanted func([]string)
 		d.Fatalf(t, "unknown command %s", d.Cmd)
 	}
 	base, dividing, index := row{namespace: "ai", set: "llm", revision: "7c9f8d", incarnation: 1}, row{}, 0
-	layout, place, only, show := "none", "", "", []string(nil)
+	layout, place, only, show := "none", "none", "", []string(nil)
 	words := map[string]*string{"ns": &base.namespace, "set": &base.set, "claim": &base.claim, "recycled": &base.recycled,
 		"tpu": &layout, "place": &place, "only": &only}
 	numbers := map[string]*int{"group": &base.group, "index": &index, "size": &dividing.size, "by": &dividing.per}
@@ -60,15 +60,11 @@ func handRow(t *testing.T, d *datadriven.TestData) (r row, wanted func([]string)
 			d.Fatalf(t, "argument %s", arg)
 		}
 	}
-	var annotations map[string]string
-	if place != "" {
-		i := slices.IndexFunc(placements, func(p placement) bool { return p.name == place })
-		if i < 0 {
-			d.Fatalf(t, "no placement %s", place)
-		}
-		annotations = placements[i].annotations
+	at := slices.IndexFunc(placements, func(p placement) bool { return p.name == place })
+	if at < 0 {
+		d.Fatalf(t, "no placement %s", place)
 	}
-	r = placed(base, dividing, layout, annotations)
+	r = placed(base, dividing, layout, placements[at])
 	r.pod = index
 	return r, func(lines []string) string {
 		var out strings.Builder

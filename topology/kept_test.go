@@ -14,7 +14,7 @@ import (
 // per group"; for subgroups the same; and what the scopes say about others.
 func TestWhoIsKept(t *testing.T) {
 	dividing := row{size: 4, per: 2}
-	of := func(base row, place map[string]string, pod int) *corev1.Pod {
+	of := func(base row, place placement, pod int) *corev1.Pod {
 		r := placed(base, dividing, "none", place)
 		return group(r).Pod(int32(pod))
 	}
@@ -37,7 +37,7 @@ func TestWhoIsKept(t *testing.T) {
 		{"subgroup-set", 2, []string{"rest"}, []string{"half", "sibling"}},
 		{"subgroup-cluster", 2, []string{"rest"}, []string{"half", "sibling", "neighbour", "namesake", "namesake's other"}},
 	} {
-		place := placements[slices.IndexFunc(placements, func(p placement) bool { return p.name == tc.place })].annotations
+		place := placements[slices.IndexFunc(placements, func(p placement) bool { return p.name == tc.place })]
 		pod := of(set, place, tc.pod)
 		a := pod.Spec.Affinity
 		var together, apart []string

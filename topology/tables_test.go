@@ -57,6 +57,7 @@ type placement struct {
 	name        string
 	annotations map[string]string
 	subgroups   bool
+	gang        bool
 }
 
 // placements are the annotations of a set about places. Those of subgroups need some.
@@ -68,6 +69,7 @@ var placements = []placement{
 	{name: "exclusive-cluster", annotations: exclusive("rack", "Cluster")},
 	{name: "colocate", annotations: map[string]string{"topology.leaderworkerset.x-k8s.io/colocate": "zone"}},
 	{name: "exclusive-colocate", annotations: with(exclusive("rack", ""), "topology.leaderworkerset.x-k8s.io/colocate", "zone")},
+	{name: "gang", gang: true},
 	{name: "subgroup", annotations: with(nil, subgroupExclusive, "host"), subgroups: true},
 	{name: "subgroup-set", annotations: with(scope("Set"), subgroupExclusive, "host"), subgroups: true},
 	{name: "subgroup-cluster", annotations: with(scope("Cluster"), subgroupExclusive, "host"), subgroups: true},
@@ -119,15 +121,15 @@ func groups() (all []row) {
 
 // placed makes a row of a way to divide, a layout and a placement. The node of the leader
 // has the labels that the placement speaks of.
-func placed(base, g row, layout string, annotations map[string]string) row {
+func placed(base, g row, layout string, p placement) row {
 	l, known := layouts[layout]
 	if !known {
 		panic("no layout " + layout)
 	}
 	base.size, base.per, base.excluded = g.size, g.per, g.excluded
-	base.leader, base.worker, base.annotations = l.leader, l.worker, annotations
+	base.leader, base.worker, base.annotations, base.gang = l.leader, l.worker, p.annotations, p.gang
 	for _, key := range []string{"leaderworkerset.sigs.k8s.io/exclusive-topology", "topology.leaderworkerset.x-k8s.io/colocate"} {
-		if label, has := annotations[key]; has {
+		if label, has := p.annotations[key]; has {
 			base.domain = with(base.domain, label, label+"-7")
 		}
 	}
@@ -146,7 +148,7 @@ func TestTables(t *testing.T) {
 					if p.subgroups && g.per == 0 || raced && (i+j+k)%3 > 0 {
 						continue
 					}
-					r := placed(sets[(i+j+k)%len(sets)], g, layout, p.annotations)
+					r := placed(sets[(i+j+k)%len(sets)], g, layout, p)
 					if p.name == "exclusive" {
 						r.worker.awayFrom = "rack" // the user's own, on the same key
 					}
@@ -213,6 +215,9 @@ func group(r row) *topology.Group {
 	if r.claim != "" {
 		g.Template.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: r.claim}}}
 	}
+	if r.gang {
+		g.Gang = topology.PodGroupName(r.set, g.Index, g.Incarnation)
+	}
 	if r.recycled != "" {
 		at, err := time.Parse(time.RFC3339, r.recycled)
 		if err != nil {
@@ -275,6 +280,9 @@ func shown(p *corev1.Pod) []string {
 	}
 	out = slices.Concat(out, list("label", p.Labels), list("annotation", p.Annotations), list("selector", p.Spec.NodeSelector))
 	out = append(out, shownTerms(p.Spec.Affinity)...)
+	if p.Spec.SchedulingGroup != nil {
+		out = append(out, "podGroup "+*p.Spec.SchedulingGroup.PodGroupName)
+	}
 	for _, v := range p.Spec.Volumes {
 		out = append(out, fmt.Sprintf("volume %s: claim %s", v.Name, v.PersistentVolumeClaim.ClaimName))
 	}
@@ -296,7 +304,7 @@ func sameRest(t *testing.T, p *corev1.Pod, from *corev1.PodTemplateSpec) {
 	specs := []corev1.PodSpec{*p.Spec.DeepCopy(), *from.Spec.DeepCopy()}
 	for i := range specs {
 		s := &specs[i]
-		s.Hostname, s.Subdomain, s.NodeSelector, s.Affinity, s.Volumes = "", "", nil, nil, nil
+		s.Hostname, s.Subdomain, s.NodeSelector, s.Affinity, s.Volumes, s.SchedulingGroup = "", "", nil, nil, nil, nil
 		for _, list := range [][]corev1.Container{s.Containers, s.InitContainers} {
 			for j := range list {
 				list[j].Env = nil

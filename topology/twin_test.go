@@ -46,6 +46,7 @@ type row struct {
 	incarnation    int
 	recycled       string
 	domain         map[string]string // labels of the leader's node
+	gang           bool              // scheduled as one
 	group, pod     int
 }
 
@@ -74,6 +75,11 @@ func (r *row) expect() []string {
 	out = append(out, list("label", r.labels())...)
 	out = append(out, list("annotation", r.notes())...)
 	out = append(out, r.placement()...)
+	if r.gang {
+		// §4: "one PodGroup `<lws>-<g>-<incarnation>` per group incarnation ... pods carry
+		// `spec.schedulingGroup.podGroupName`".
+		say("podGroup %s-%d-%d", r.set, r.group, r.incarnation)
+	}
 	if r.claim != "" { // §5: "Claims `<claim>-<pod>`"
 		say("volume %s: claim %s-%s", r.claim, r.claim, r.name(r.pod))
 	}
