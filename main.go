@@ -180,6 +180,7 @@ type options struct {
 	retryPeriod          time.Duration
 
 	allowKueueUnmanaged bool
+	metricsPerGroup     bool
 
 	logFormat      string
 	journalFile    string
@@ -221,6 +222,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", o.renewDeadline, "how long the leader tries to renew before it gives up and exits")
 	f.DurationVar(&o.retryPeriod, "leader-elect-retry-period", o.retryPeriod, "how long to wait between two tries to take or renew the lease")
 	f.BoolVar(&o.allowKueueUnmanaged, "allow-kueue-unmanaged", o.allowKueueUnmanaged, "create the pods of sets that Kueue manages too, which then run without quota; Kueue is not supported yet")
+	f.BoolVar(&o.metricsPerGroup, "metrics-per-group", o.metricsPerGroup, "serve a time series for each group under /metrics, not only for each set")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "`text` or json")
 	f.StringVar(&o.journalFile, "journal-file", o.journalFile, "`file` to take down every event and decision in, as JSON lines, for the command replay")
 	f.Int64Var(&o.journalMaxSize, "journal-max-size", o.journalMaxSize, "size in MiB at which the journal becomes <file>.1 and a new one is begun")
@@ -355,6 +357,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	registry.MustRegister(metrics.NewCollector(c.State))
 	defer caches.Wait()
 	defer stop(errors.New("stopped"))
 	server := serve.New(serve.Options{Controller: c, Caches: caches, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}), Profiles: o.pprof})
@@ -449,6 +452,9 @@ func (o *options) wire(ctx context.Context, config *rest.Config, journal *contro
 		Fence:     func(now time.Time) string { return caches.Fence(o.identity, now) },
 		Journal:   journal,
 		Workers:   o.workers,
+		Metrics:   &metrics.Recorder{},
+
+		MetricsPerGroup: o.metricsPerGroup,
 
 		AllowKueueUnmanaged: o.allowKueueUnmanaged,
 	})

@@ -16,6 +16,7 @@ import (
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
 	"lws-controller/informers"
+	"lws-controller/metrics"
 )
 
 // Options are what a Controller is made of.
@@ -34,6 +35,10 @@ type Options struct {
 	// AllowKueueUnmanaged: pods of sets that Kueue manages are created like others,
 	// and run without quota.
 	AllowKueueUnmanaged bool
+	// Metrics is told what happens. Nil: nobody is.
+	Metrics *metrics.Recorder
+	// MetricsPerGroup: State tells of each group.
+	MetricsPerGroup bool
 	// Workers is how many sets are synced at a time.
 	Workers int
 	// InFlight is how many requests of one set may be under way at a time; 32 if
@@ -50,6 +55,8 @@ type Controller struct {
 	memories memories
 	awaited  awaitedNodes
 	fenced   atomic.Pointer[string]
+	backlog  backlog
+	running  atomic.Bool
 	gate     *informers.Gate
 }
 
@@ -65,12 +72,16 @@ func New(o Options) *Controller {
 	// Only the limiter per item: the default one adds a limit over all items
 	// under which 10 000 sets would take a quarter of an hour.
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](5*time.Millisecond, 30*time.Second)
-	return &Controller{
+	c := &Controller{
 		Options: o,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "leaderworkerset"}),
 		gate: informers.NewGate(o.Cache.Passed),
 	}
+	if c.Metrics != nil {
+		c.API, c.Revisions = countedAPI{c.API, c}, countedRevisions{c.Revisions, c}
+	}
+	return c
 }
 
 var _ informers.Sink = (*Controller)(nil)
@@ -80,25 +91,25 @@ func (c *Controller) Pod(set types.NamespacedName, index int32, e group.Event) {
 	if m := c.memories.get(set); m != nil {
 		m.deliver(delivery{index: index, event: e})
 	}
-	c.queue.Add(set)
+	c.add(set)
 }
 
 // Touch has the set synced.
-func (c *Controller) Touch(set types.NamespacedName) { c.queue.Add(set) }
+func (c *Controller) Touch(set types.NamespacedName) { c.add(set) }
 
 // Freed has the set try again at once to create the pods of a group that waits
 // for a name.
 func (c *Controller) Freed(set types.NamespacedName, index int32) {
 	if m := c.memories.get(set); m != nil {
 		m.deliver(delivery{index: index, freed: true})
-		c.queue.Add(set)
+		c.add(set)
 	}
 }
 
 // Node has the sets synced that wait for pods on a node.
 func (c *Controller) Node(name string) {
 	for _, set := range c.AwaitNode(name) {
-		c.queue.Add(set)
+		c.add(set)
 	}
 }
 
@@ -107,6 +118,8 @@ func (c *Controller) AwaitNode(name string) []types.NamespacedName { return c.aw
 
 // Run syncs until the context ends, and returns when the last sync has ended.
 func (c *Controller) Run(ctx context.Context) {
+	c.running.Store(true)
+	defer c.running.Store(false)
 	var workers sync.WaitGroup
 	for range max(c.Workers, 1) {
 		workers.Go(func() {
@@ -158,6 +171,8 @@ type Wait struct {
 	Again bool
 	// After: in so long; 0 means not at all.
 	After time.Duration
+	// complete: the sync came to its end, or there is nothing to sync.
+	complete bool
 }
 
 // sooner merges the wish to be synced in d.

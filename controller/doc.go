@@ -17,6 +17,8 @@
 //	statuswrite.go when and how it is written
 //	events.go      Kubernetes events
 //	debug.go       what /debug/groups shows
+//	measure.go     what metrics are told: the state for gauges, what happens for counters
+//	counted.go     every write, counted
 //
 // When a group may be taken down is decided in controller/rollout, never here.
 package controller

@@ -60,6 +60,7 @@ func blockedMessage(b rollout.Blocked) string { return fmt.Sprintf("%s %s %s", b
 
 // announceTeardowns reports groups whose recreation is now on record.
 func (c *Controller) announceTeardowns(ctx context.Context, m *memory, started []rollout.Recycle) {
+	c.countTeardowns(m, started)
 	logger := klog.FromContext(ctx)
 	for _, r := range started {
 		logger.V(2).Info("Tearing down group", "group", r.Entry.Index, "incarnation", r.Entry.Incarnation, "cause", r.Entry.Cause)

@@ -71,6 +71,7 @@ func (c *Controller) firstLook(ctx context.Context, m *memory, due bool, now tim
 		}
 		newer = newer || t.stale
 	}
+	m.finds()
 	wait.Again = newer
 	return !newer, nil
 }

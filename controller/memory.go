@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
+	"lws-controller/metrics"
 	"lws-controller/revision"
 )
 
@@ -82,6 +84,11 @@ type memory struct {
 	look *look
 	// statusWritten is when counts were last written.
 	statusWritten time.Time
+	// tally is the recount of the last status, rollout when the last rollout was.
+	tally   *rollout.Tally
+	rollout rolloutTimes
+	// told is what the gauges tell of the set, nil as long as it has no status.
+	told atomic.Pointer[metrics.Set]
 }
 
 type delivery struct {
@@ -98,6 +105,11 @@ type tracked struct {
 	stale bool
 	// unconfirmed: pods are known only from answers to us.
 	unconfirmed bool
+	// found: what is known was so before this process looked; untimed: since when the
+	// group is in its phase is not known.
+	found, untimed bool
+	// torn is the last teardown, until the group is Ready again.
+	torn *teardown
 }
 
 // hold keeps a group from getting pods, or a Service from being created.
@@ -152,6 +164,7 @@ func (m *memory) observeSet(set *v1.LeaderWorkerSet) bool {
 		clear(m.warned)
 		clear(m.made)
 		m.disruption = disruptionMemory{}
+		m.rollout = rolloutTimes{}
 	}
 	if m.set == nil || m.set.UID != set.UID || m.set.Generation != set.Generation {
 		clear(m.held)
@@ -174,6 +187,13 @@ func (m *memory) group(index int32) *tracked {
 		m.groups = slices.Insert(m.groups, i, &tracked{state: group.NewState(index), stale: true})
 	}
 	return m.groups[i]
+}
+
+// finds has all that was just taken in be no news.
+func (m *memory) finds() {
+	for _, t := range m.groups {
+		t.found = t.found || t.stale
+	}
 }
 
 // fold takes one event into its group.

@@ -18,6 +18,7 @@ import (
 // elsewhere.
 func (m *memory) status(in rollout.Input, now time.Time) *v1.LeaderWorkerSetStatus {
 	t := rollout.Count(in)
+	m.tally = &t
 	s := m.set.Status.DeepCopy()
 	s.Replicas, s.ReadyReplicas, s.UpdatedReplicas = t.Exist, t.Ready, t.Updated
 	s.HPAPodSelector = fmt.Sprintf("%s=%s,%s=0", v1.LabelName, m.key.Name, v1.LabelWorkerIndex)

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1 "lws-controller/api/v1"
+	"lws-controller/metrics"
 )
 
 // countsEvery is the least time between two writes of nothing but counts.
@@ -35,6 +36,7 @@ func (c *Controller) writeStatus(ctx context.Context, m *memory, now time.Time, 
 	err := c.patchStatus(ctx, m, s)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		// The set has changed, or is gone: the news about it will bring us back.
+		c.Metrics.Stale(metrics.CacheSets)
 		wait.sooner(conflictDelay)
 		return nil
 	}

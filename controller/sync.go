@@ -15,6 +15,7 @@ import (
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
 	"lws-controller/informers"
+	"lws-controller/metrics"
 )
 
 const (
@@ -38,6 +39,10 @@ const (
 // Sync brings one set a step closer to its spec. It is called for one key at a
 // time.
 func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, error) {
+	return c.measured(ctx, key, func(ctx context.Context) (Wait, error) { return c.sync(ctx, key) })
+}
+
+func (c *Controller) sync(ctx context.Context, key types.NamespacedName) (Wait, error) {
 	if c.isFenced(ctx) {
 		return Wait{After: fencedDelay}, nil
 	}
@@ -45,7 +50,7 @@ func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, 
 	if !exists || set.DeletionTimestamp != nil {
 		// The garbage collector takes it from here.
 		c.forget(key)
-		return Wait{}, nil
+		return Wait{complete: true}, nil
 	}
 	m, isNew := c.memories.ensure(key)
 	m.mu.Lock()
@@ -54,11 +59,14 @@ func (c *Controller) Sync(ctx context.Context, key types.NamespacedName) (Wait, 
 	m.observeSet(set)
 	if m.set.DeletionTimestamp != nil {
 		c.forget(key)
-		return Wait{}, nil
+		return Wait{complete: true}, nil
 	}
+	defer c.tell(m)
 	c.journalBegin(m, now)
 	if isNew {
 		c.Cache.Events(key, func(index int32, e group.Event) { c.fold(m, index, e, now) })
+		m.finds()
+		c.Metrics.Known(key)
 	}
 	return c.syncSet(ctx, m, now)
 }
@@ -87,15 +95,32 @@ func (c *Controller) Fenced() string {
 	return ""
 }
 
+// behind says that a cache has not yet seen what we wrote for the set, of what is listed
+// without knowing names.
+func (c *Controller) behind(key types.NamespacedName) bool {
+	for _, cache := range []struct {
+		kind informers.Kind
+		name string
+	}{{informers.Revisions, metrics.CacheRevisions}, {informers.PodGroups, metrics.CachePodGroups}, {informers.Workloads, metrics.CacheWorkloads}} {
+		if c.gate.Behind(key, cache.kind) {
+			c.Metrics.Stale(cache.name)
+			return true
+		}
+	}
+	return false
+}
+
 func (c *Controller) forget(key types.NamespacedName) {
 	c.memories.forget(key)
 	c.gate.Forget(key)
 	c.awaited.set(key, nil)
+	c.backlog.forget(key)
+	c.Metrics.Forget(key)
 }
 
 func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wait, error) {
 	var wait Wait
-	if c.gate.Behind(m.key, informers.Revisions) || c.gate.Behind(m.key, informers.PodGroups) || c.gate.Behind(m.key, informers.Workloads) {
+	if c.behind(m.key) {
 		wait.sooner(staleDelay)
 		return wait, nil
 	}
@@ -104,6 +129,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 		// The name is that of a revision of a set that is gone, or a cache lags: the
 		// news about it will bring us back.
 		klog.FromContext(ctx).V(4).Info("Waiting for revisions", "reason", err.Error())
+		c.Metrics.Stale(metrics.CacheRevisions)
 		wait.sooner(confirmDelay)
 		return wait, nil
 	}
@@ -123,6 +149,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	if err := c.adopt(ctx, m, now); apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		// A pod that could not be adopted yet is not missing: nothing is planned
 		// before its latest state is known.
+		c.Metrics.Stale(metrics.CachePods)
 		wait.sooner(confirmDelay)
 		return wait, nil
 	} else if err != nil {
@@ -149,6 +176,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	// Nothing is deleted before the reason for it is on record.
 	err = c.ahead(ctx, m, &plan, now)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		c.Metrics.Stale(metrics.CacheSets)
 		wait.sooner(conflictDelay)
 		return wait, nil
 	} else if err != nil {
@@ -184,6 +212,7 @@ func (c *Controller) syncSet(ctx context.Context, m *memory, now time.Time) (Wai
 	if m.pruned != nil {
 		wait.sooner(m.probeAt.Sub(now))
 	}
+	wait.complete = true
 	return wait, errors.Join(errs...)
 }
 
@@ -301,6 +330,7 @@ func (c *Controller) move(ctx context.Context, m *memory, t *tracked, entry *v1.
 	}
 	moves, err := t.state.Move(phase, incarnation, cause, now)
 	c.journalMoves(m, index, moves)
+	c.countMoves(t, entry, moves, now)
 	logger := klog.FromContext(ctx)
 	for _, move := range moves {
 		logger.V(verbosity).Info("Group changed phase", "group", index, "incarnation", incarnation,
@@ -308,5 +338,6 @@ func (c *Controller) move(ctx context.Context, m *memory, t *tracked, entry *v1.
 	}
 	if err != nil {
 		logger.Error(err, "Group made an undeclared move", "group", index)
+		c.Metrics.Undeclared()
 	}
 }

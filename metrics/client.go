@@ -46,7 +46,7 @@ var clientThrottle = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 //
 // PromQL: share of requests that failed on the server's side or got no answer:
 //
-//	sum(rate(rest_client_requests_total{code=~"5..|<error>"}[5m])) / sum(rate(rest_client_requests_total[5m]))
+//	(sum(rate(rest_client_requests_total{code=~"5..|<error>"}[5m])) or vector(0)) / sum(rate(rest_client_requests_total[5m]))
 var clientRequests = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "rest_client_requests_total",
 	Help: "HTTP requests sent to the API server, retries included, by the status code of the answer, as client-go counts them.",
@@ -57,7 +57,7 @@ var clientRequests = prometheus.NewCounterVec(prometheus.CounterOpts{
 //
 // PromQL: retries a second, for whatever reason the server asks for them:
 //
-//	sum by (code) (rate(rest_client_request_retries_total[5m]))
+//	sum(rate(rest_client_request_retries_total[5m])) or vector(0)
 var clientRetries = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "rest_client_request_retries_total",
 	Help: "HTTP requests to the API server that repeated an earlier attempt, by the status code of the answer, as client-go counts them.",

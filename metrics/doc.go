@@ -6,14 +6,19 @@
 //	client.go     requests to the API server
 //	workqueue.go  work queues
 //	leader.go     leader election
+//	sets.go       sets and their groups as they are, read from the state at each scrape
+//	groups.go     what has happened to groups: counters and distributions
+//	sync.go       syncs, writes, and how long they take
 //
 // Rules, checked by the tests:
 //
 //   - a metric stands in a package variable whose comment lists the values of
 //     each label and shows a PromQL query under the word "PromQL:";
 //   - the help text says the unit, if there is one, and where the value comes from;
-//   - no label holds a URL, a host, a namespace or a pod: the number of series is
-//     bounded by what is written in the comments.
+//   - no label holds a URL, a host or a pod; namespace and name are those of a set, and
+//     of metrics that say so. The number of series is bounded by what is written in the
+//     comments, and docs/metrics.md states it;
+//   - docs/metrics.md lists every metric: go test ./metrics -update writes it.
 //
 // Metrics that all Kubernetes components have (rest_client_*, workqueue_*,
 // leader_election_*) keep the names, types and label names known from there, so

@@ -10,9 +10,9 @@ import (
 // process ends, so two may lead for the length of a scrape or two.
 // Labels: name, the name given to the elector: a constant, one per process.
 //
-// PromQL: nobody leads, or (if it lasts) two do:
+// PromQL: replicas that hold the lease, which should be 1:
 //
-//	sum by (name) (leader_election_master_status) != 1
+//	sum by (name) (leader_election_master_status)
 var leaderStatus = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "leader_election_master_status",
 	Help: "1 while this replica holds the lease, 0 while it stands by, as client-go's leader election says.",
@@ -24,7 +24,7 @@ var leaderStatus = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 //
 // PromQL: a leader whose lease is written by others, or whose writes fail:
 //
-//	sum by (name) (rate(leader_election_slowpath_total[5m])) > 0
+//	sum(rate(leader_election_slowpath_total[5m])) or vector(0)
 var leaderSlowPath = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "leader_election_slowpath_total",
 	Help: "Renewals of the lease that needed a read before the write, as client-go's leader election counts them.",

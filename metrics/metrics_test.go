@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -23,9 +24,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func start(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	reg := New("v1.2.3")
-	for _, c := range clientGo {
-		c.(interface{ Reset() }).Reset()
+	for _, c := range slices.Concat(clientGo, own) {
+		if v, ok := c.(interface{ Reset() }); ok {
+			v.Reset()
+		}
 	}
+	begin()
 	return reg
 }
 

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	clientmetrics "k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/util/workqueue"
+
+	"lws-controller/controller/group"
 )
 
 // buildInfo has one series, whose labels are the version given to New and the Go
@@ -31,6 +33,36 @@ var clientGo = []prometheus.Collector{
 	leaderStatus, leaderSlowPath,
 }
 
+// own are the metrics that a Recorder drives.
+var own = []prometheus.Collector{
+	transitions, undeclared, phaseTime, startTime, recreationTime, rolloutTime, recreations, failures,
+	syncTime, eventToWrite, writes, staleDelays,
+}
+
+// begin has the series of the counters be there, at 0, that can be told in advance: what
+// is counted first would be no increase otherwise.
+func begin() {
+	undeclared.WithLabelValues()
+	for _, h := range []*prometheus.HistogramVec{startTime, rolloutTime, eventToWrite} {
+		h.WithLabelValues()
+	}
+	for _, edge := range group.Edges() {
+		transitions.WithLabelValues(string(edge[0]), string(edge[1]))
+	}
+	for _, cause := range causes {
+		recreationTime.WithLabelValues(cause)
+	}
+	for _, cache := range []string{CacheRevisions, CachePodGroups, CacheWorkloads, CacheSets, CachePods} {
+		staleDelays.WithLabelValues(cache)
+	}
+	for _, result := range []string{"success", "error"} {
+		syncTime.WithLabelValues(result)
+	}
+	for _, phase := range phases {
+		phaseTime.WithLabelValues(string(phase))
+	}
+}
+
 var hook = sync.OnceFunc(func() {
 	clientmetrics.Register(clientmetrics.RegisterOpts{
 		RequestLatency:     latency{clientLatency},
@@ -43,7 +75,8 @@ var hook = sync.OnceFunc(func() {
 })
 
 // New returns a registry with the metrics of the process: build, operating system
-// process, Go runtime, and what client-go can tell.
+// process, Go runtime, what client-go can tell, and what a Recorder is told. The gauges
+// of sets come with NewCollector.
 //
 // The first call also connects client-go. It must come before the first client,
 // queue or leader elector is made: queues and electors made earlier stay silent
@@ -60,5 +93,7 @@ func New(version string) *prometheus.Registry {
 		// go_*: goroutines, heap, garbage collection.
 		collectors.NewGoCollector())
 	reg.MustRegister(clientGo...)
+	begin()
+	reg.MustRegister(own...)
 	return reg
 }

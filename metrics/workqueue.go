@@ -16,9 +16,9 @@ var queueBuckets = []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 // unless they were added again meanwhile.
 // Labels: name.
 //
-// PromQL: a queue that never runs empty:
+// PromQL: above 0 for a queue that never runs empty:
 //
-//	min_over_time(workqueue_depth[10m]) > 0
+//	min_over_time(workqueue_depth[10m])
 var queueDepth = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "workqueue_depth",
 	Help: "Keys in the queue that no worker has taken yet, as client-go's work queue counts them.",
@@ -86,9 +86,9 @@ var queueUnfinished = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 // queueLongest is brought up to date twice a second.
 // Labels: name.
 //
-// PromQL: a worker that is stuck:
+// PromQL: above 60 where a worker is stuck:
 //
-//	workqueue_longest_running_processor_seconds > 60
+//	max by (name) (workqueue_longest_running_processor_seconds)
 var queueLongest = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "workqueue_longest_running_processor_seconds",
 	Help: "Seconds that the worker that has been busy longest has spent on its key, as client-go's work queue measures it.",

@@ -74,6 +74,15 @@ var edges = []edge{
 	{Recycling, Gone, "scaled down"},
 }
 
+// Edges are the declared moves, from one phase to another.
+func Edges() [][2]Phase {
+	out := make([][2]Phase, 0, len(edges))
+	for _, e := range edges {
+		out = append(out, [2]Phase{e.from, e.to})
+	}
+	return out
+}
+
 // Transition is one recorded move.
 type Transition struct {
 	From  Phase     `json:"from"`
