@@ -104,7 +104,7 @@ func (w *World) blankProcess(name string) *Process {
 	p := &Process{world: w, name: name, queue: map[types.NamespacedName]*turn{},
 		known: map[types.NamespacedName]*v1.LeaderWorkerSet{}}
 	p.ctrl = controller.New(controller.Options{
-		API: api{p}, Revisions: revision.Store{Client: api{p}}, Cache: processCache{p}, Recorder: p, InFlight: 1, Clock: w.clock, Planned: p.planned,
+		API: api{p}, Revisions: revision.Store{Client: api{p}}, Cache: processCache{p}, Recorder: p, InFlight: 1, Clock: w.clock, Planned: p.planned, Metrics: w.metrics,
 	})
 	p.ctx = klog.NewContext(context.Background(), klog.New(logSink{p}))
 	return p

@@ -14,6 +14,7 @@ import (
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller"
 	"lws-controller/controller/invariant"
+	"lws-controller/metrics"
 )
 
 // Watcher is told of what happens in a world, in order.
@@ -78,8 +79,12 @@ var Faults = map[string]Fault{
 var Caches = []string{"sets", "pods", "services", "revisions", "nodes", "budgets"}
 
 // NewScript returns an empty cluster with one controller process.
-func NewScript(watcher Watcher) *Script {
+func NewScript(watcher Watcher) *Script { return NewMeasuredScript(watcher, nil) }
+
+// NewMeasuredScript has the controller tell of what it does, too.
+func NewMeasuredScript(watcher Watcher, r *metrics.Recorder) *Script {
 	w := newWorld(1, false)
+	w.metrics = r
 	s := &Script{world: w, held: map[string]bool{}, lagging: map[string]bool{}}
 	w.watcher, w.script = watcher, s
 	w.startProcess(upToDate)
@@ -392,6 +397,9 @@ func (s *Script) Budgets() []*policyv1.PodDisruptionBudget { return s.world.serv
 func (s *Script) Claims() []*corev1.PersistentVolumeClaim  { return s.world.server.claims.list() }
 func (s *Script) Services() []*corev1.Service              { return s.world.server.services.list() }
 func (s *Script) Revisions() []*appsv1.ControllerRevision  { return s.world.server.revisions.list() }
+
+// Controller is that of the present process.
+func (s *Script) Controller() *controller.Controller { return s.world.processes[0].ctrl }
 
 // Debug is what the controller shows of the set on its page.
 func (s *Script) Debug() []controller.DebugSet {

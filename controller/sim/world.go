@@ -17,6 +17,7 @@ import (
 	"lws-controller/controller/group"
 	"lws-controller/controller/invariant"
 	"lws-controller/informers"
+	"lws-controller/metrics"
 	"lws-controller/revision"
 )
 
@@ -65,6 +66,8 @@ type World struct {
 
 	// watcher is told what happens; script, if there is one, decides it.
 	watcher Watcher
+	// metrics are told what the controllers do, if anybody is to be.
+	metrics *metrics.Recorder
 	script  *Script
 
 	// compares: plans are compared with what a controller with empty memory would
