@@ -1,5 +1,6 @@
 # What people and continuous integration run. Needed: Go, make and git; all else
-# is pinned in go.mod files and built from source when it is first used.
+# is pinned in go.mod files and built from source when it is first used. Prometheus
+# alone is Debian's.
 
 .NOTPARALLEL: # test stops at the first failure, and two cores are busy with one step
 .DEFAULT_GOAL := help
@@ -34,7 +35,7 @@ generate: ## make deepcopy functions and the CRD anew from api/v1, and tidy go.m
 	go -C e2e/tools mod tidy
 
 .PHONY: test
-test: fmt vet lint verify unit prove e2e ## all checks and tests, in the order fmt vet lint verify unit prove e2e
+test: fmt vet lint verify unit rules prove e2e ## all checks and tests, in the order fmt vet lint verify unit rules prove e2e
 	$(say) 'all passed'
 
 .PHONY: fmt
@@ -68,6 +69,14 @@ verify: ## check that generated files and go.mod files are fresh
 unit: ## unit tests, with the race detector; no control plane
 	$(say) 'unit: go test $(or $(RACE),without -race: no C compiler)'
 	KUBE_CACHE_MUTATION_DETECTOR=true go test $(RACE) ./...
+
+# promtool is that of the machine, or else of Debian's package, unpacked into the user's
+# cache folder.
+.PHONY: rules
+rules: ## check alerts and recording rules, and run their tests, with promtool
+	$(say) 'rules: promtool'
+	@bin=$$(e2e/monitoring/prometheus.sh) && cd deploy/monitoring/plain && \
+		"$$bin/promtool" check rules rules.yaml && "$$bin/promtool" test rules rules_test.yaml
 
 # With the race detector the simulator and the tables of pods try a sample only. What no run
 # of the simulator and no scenario comes to has a reason, or is dead.

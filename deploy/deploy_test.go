@@ -17,7 +17,8 @@ import (
 
 // notApplied are the folders whose files are never applied as they are.
 var notApplied = map[string]string{
-	"argocd": "merged into a ConfigMap that Argo CD has",
+	"argocd":           "merged into a ConfigMap that Argo CD has",
+	"monitoring/plain": "read by a Prometheus as files",
 }
 
 // notInstalled are the folders that `kubectl apply -k deploy` leaves alone.
@@ -25,6 +26,7 @@ var notInstalled = map[string]string{
 	"samples":        "sets to try, not the controller",
 	"namespaced":     "the other way to install it",
 	"rbac/namespace": "rights for that other way",
+	"monitoring":     "needs the Prometheus operator",
 }
 
 // A file that no kustomization lists is never applied, and nobody notices.
@@ -73,10 +75,12 @@ var clusterScoped = map[string]bool{
 
 	"Deployment":          false,
 	"PodDisruptionBudget": false,
+	"PrometheusRule":      false,
 	"Role":                false,
 	"RoleBinding":         false,
 	"Service":             false,
 	"ServiceAccount":      false,
+	"ServiceMonitor":      false,
 }
 
 // publishedNames are the cluster-scoped names of the published controller, from
