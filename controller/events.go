@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,6 +71,10 @@ func (c *Controller) announceTeardowns(ctx context.Context, m *memory, started [
 			why = r.Failure.Message
 		case r.Entry.Cause == v1.RecycleRequested:
 			why = "annotation " + v1.AnnotationRecycle + " asks for it"
+		case r.Entry.Cause == v1.RecycleReplace && len(r.Entry.Avoids) > 0:
+			why = fmt.Sprintf("for %s its workers have found no node where its leader is; the next leader avoids %s", m.steering.ReplaceAfter, strings.Join(r.Entry.Avoids, ", "))
+		case r.Entry.Cause == v1.RecycleReplace:
+			why = fmt.Sprintf("for %s its leader has found no node; the next one avoids none", m.steering.ReplaceAfter)
 		default:
 			continue
 		}

@@ -204,7 +204,7 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 		return fmt.Errorf("revision %s is not in the history", c.Revision)
 	}
 	g := x.m.groupOf(r, c.Index, c.Incarnation)
-	g.RecycledAt, g.Domain, g.Gang = c.RecycledAt, c.Domain, c.Gang
+	g.RecycledAt, g.Domain, g.Gang, g.Avoids = c.RecycledAt, c.Domain, c.Gang, c.Avoids
 	if err := x.ensureClaims(ctx, g, worker); errors.Is(err, errWaits) {
 		return nil
 	} else if err != nil {

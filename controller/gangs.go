@@ -15,6 +15,7 @@ import (
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
 	"lws-controller/informers"
+	"lws-controller/revision"
 	"lws-controller/topology"
 )
 
@@ -55,23 +56,23 @@ func PodGroupSeen(set *v1.LeaderWorkerSet, g *schedulingv1beta1.PodGroup) (seen 
 func (c *Controller) workloads(m *memory) map[string]rollout.Service {
 	out := map[string]rollout.Service{}
 	for _, w := range c.Cache.Workloads(m.key) {
-		out[w.Name] = m.workloadSeen(w)
+		out[w.Name] = WorkloadSeen(m.set, m.history, w)
 	}
 	return out
 }
 
-// workloadSeen is a Workload that exists as the planner sees it. One of another name
-// than that of the present scheduling may lack anything.
-func (m *memory) workloadSeen(w *schedulingv1beta1.Workload) rollout.Service {
-	seen := seenBy(m.set, w)
-	if seen.Unusable != "" || m.history == nil {
+// WorkloadSeen is a Workload that exists as the planner of the set sees it. One of another
+// name than that of the present scheduling may lack anything.
+func WorkloadSeen(set *v1.LeaderWorkerSet, history *revision.History, w *schedulingv1beta1.Workload) rollout.Service {
+	seen := seenBy(set, w)
+	if seen.Unusable != "" || history == nil {
 		return seen
 	}
-	for _, r := range m.history.Revisions() {
-		if m.groupOf(r, 0, 0).WorkloadName() != w.Name {
+	for _, r := range history.Revisions() {
+		if GroupOf(set, r, 0, 0).WorkloadName() != w.Name {
 			continue
 		}
-		if field := topology.Dropped(m.set.Spec.Scheduling, w); field != "" {
+		if field := topology.Dropped(set.Spec.Scheduling, w); field != "" {
 			seen.Unusable = fmt.Sprintf("was stored without %s of spec.scheduling: the cluster lacks the feature", field)
 		}
 		break
@@ -103,7 +104,7 @@ func (x *execution) createWorkload(ctx context.Context, want rollout.GangWanted)
 		return fmt.Errorf("workload %s: %w", want.Name, err)
 	}
 	x.gate.Wrote(x.m.key, informers.Workloads, stored.ResourceVersion)
-	if seen := x.m.workloadSeen(stored); seen.Unusable != "" {
+	if seen := WorkloadSeen(x.m.set, x.m.history, stored); seen.Unusable != "" {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.failedWorkloads[want.Name] = taken(fmt.Sprintf("workload %s %s", want.Name, seen.Unusable))

@@ -52,6 +52,7 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		Withheld:  k.Withheld() != nil,
 
 		ForceDeleteAfter: k.Steering.ForceDeleteAfter,
+		ReplaceAfter:     k.Steering.ReplaceAfter,
 		DisruptionBudget: k.Steering.DisruptionBudget,
 
 		ProgressDeadline: k.Steering.ProgressDeadline,

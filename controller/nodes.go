@@ -99,7 +99,8 @@ func nodesOf(in *rollout.Input) map[string][]string {
 				names[g.Node] = nil
 			}
 		}
-		if l := v.Leader; l != nil && l.Node != "" && len(l.DomainKeys) > 0 && len(v.Missing) > 0 {
+		placing := len(v.Missing) > 0 || in.ReplaceAfter > 0 && !v.UnplacedSince.IsZero()
+		if l := v.Leader; l != nil && l.Node != "" && len(l.DomainKeys) > 0 && placing {
 			names[l.Node] = append(names[l.Node], l.DomainKeys...)
 		}
 	}

@@ -27,6 +27,12 @@ var shows = map[string]func(*v1.LeaderWorkerSet) bool{
 		return len(s.Spec.LeaderWorkerTemplate.VolumeClaimTemplates) == 1 && len(mounts) == 1 &&
 			mounts[0].Name == s.Spec.LeaderWorkerTemplate.VolumeClaimTemplates[0].Name
 	},
+	"gang": func(s *v1.LeaderWorkerSet) bool {
+		return topology.IsGang(s.Spec.Scheduling) && s.Spec.Scheduling.SchedulingConstraints == nil
+	},
+	"gang-rack": func(s *v1.LeaderWorkerSet) bool {
+		return topology.IsGang(s.Spec.Scheduling) && s.Spec.Scheduling.SchedulingConstraints.Topology[0].Key == "rack"
+	},
 	"exclusive-rack": func(s *v1.LeaderWorkerSet) bool {
 		return s.Annotations[v1.AnnotationExclusiveTopology] == "rack" && *s.Spec.Replicas > 1
 	},

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1 "lws-controller/api/v1"
+	"lws-controller/topology"
 )
 
 // gangs are the caches of PodGroups and Workloads, which not every cluster serves.
@@ -36,7 +37,6 @@ type gangs struct {
 }
 
 const (
-	notServed = "the cluster does not serve scheduling.k8s.io/v1beta1, which takes Kubernetes 1.37 and the feature gate GenericWorkload"
 	// discoverEvery is how often a cluster that lacks the API is asked for it, if a set wants it,
 	// and tryEvery how often one that does not answer.
 	discoverEvery = time.Minute
@@ -152,7 +152,7 @@ func (g *gangs) served(ctx context.Context, waiting func() []types.NamespacedNam
 	if found != nil && slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Name == "podgroups" }) {
 		return true
 	}
-	g.settle(ctx, notServed, waiting)
+	g.settle(ctx, topology.GangsNotServed, waiting)
 	return false
 }
 

@@ -14,6 +14,9 @@ import (
 	v1 "lws-controller/api/v1"
 )
 
+// GangsNotServed is why there can be no PodGroups in a cluster without their API.
+const GangsNotServed = "the cluster does not serve scheduling.k8s.io/v1beta1, which takes Kubernetes 1.37 and the feature gate GenericWorkload"
+
 // gangTemplate is the name of the one template of a Workload.
 const gangTemplate = "group"
 

@@ -26,6 +26,8 @@ type Group struct {
 	RecycledAt time.Time
 	// Domain are the node labels of the leader's node that the workers' nodes must have.
 	Domain map[string]string
+	// Avoids are the domains, as key=value, that the leader keeps away from.
+	Avoids []string
 	// Gang is the name of the PodGroup that the pods are scheduled by; mostly empty.
 	Gang string
 }

@@ -2,6 +2,8 @@ package topology
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +16,8 @@ import (
 //	exclusive-topology           the leader is kept from domains with pods of other groups,
 //	                             and others from its own; workers follow by a nodeSelector
 //	colocate                     the same, but no other group is kept away
+//	replace-after                a leader keeps away from where workers of its group found
+//	                             no node
 //	subgroup-exclusive-topology  each pod of a subgroup is kept with its like and from others
 //
 // The terms come on top of what the templates say, also about the same key. Without a
@@ -29,6 +33,7 @@ func (g *Group) place(pod *corev1.Pod, worker int32) {
 				g.keepApart(pod, v1.LabelGroupKey, key)
 			}
 		}
+		g.avoid(pod)
 	} else if len(g.Domain) > 0 {
 		if pod.Spec.NodeSelector == nil {
 			pod.Spec.NodeSelector = map[string]string{}
@@ -41,6 +46,40 @@ func (g *Group) place(pod *corev1.Pod, worker int32) {
 			g.keepApart(pod, v1.LabelSubGroupKey, key)
 		}
 	}
+}
+
+// avoid keeps a leader from the domains where its workers found no node, whatever the
+// template says of nodes: its terms are alternatives, each of which gets the condition.
+func (g *Group) avoid(pod *corev1.Pod) {
+	if len(g.Avoids) == 0 {
+		return
+	}
+	byKey := map[string][]string{}
+	for _, domain := range g.Avoids {
+		key, value, _ := strings.Cut(domain, "=")
+		byKey[key] = append(byKey[key], value)
+	}
+	a := affinityOf(pod)
+	if a.NodeAffinity == nil {
+		a.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	none := required == nil
+	if none {
+		required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
+		a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = required
+	}
+	terms := required.NodeSelectorTerms
+	for i := range terms {
+		if !none && len(terms[i].MatchExpressions)+len(terms[i].MatchFields) == 0 {
+			continue // matches no node, and is to go on doing so
+		}
+		for _, key := range slices.Sorted(maps.Keys(byKey)) {
+			terms[i].MatchExpressions = append(terms[i].MatchExpressions,
+				corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpNotIn, Values: byKey[key]})
+		}
+	}
+	pod.Annotations[v1.AnnotationAvoids] = strings.Join(g.Avoids, ",")
 }
 
 // keepTogether has the pod come to where pods with its value of the label are. The

@@ -65,6 +65,12 @@ const (
 	AnnotationExclusiveScope = topologyPrefix + "exclusive-scope"
 	// AnnotationColocate: node label key; a group stays inside one domain.
 	AnnotationColocate = topologyPrefix + "colocate"
+	// AnnotationReplaceAfter: duration of at least 30s; how long workers may stay without a
+	// node before their group is recreated elsewhere. Absent: for ever.
+	AnnotationReplaceAfter = topologyPrefix + "replace-after"
+	// AnnotationAvoids is on leaders: the domains, as <key>=<value>, that they keep away
+	// from since workers found no node there; separated by commas.
+	AnnotationAvoids = topologyPrefix + "avoids"
 )
 
 // What Kueue marks that it manages.

@@ -101,6 +101,8 @@ const (
 	RecycleUpdate RecycleCause = "Update"
 	// RecycleRequested: a person asked for it.
 	RecycleRequested RecycleCause = "Recycle"
+	// RecycleReplace: its pods found no node where the group was placed.
+	RecycleReplace RecycleCause = "Replace"
 	// RecycleScaleDown: the group is no longer wanted.
 	RecycleScaleDown RecycleCause = "ScaleDown"
 )
@@ -111,12 +113,17 @@ type RecyclingGroup struct {
 	Index int32 `json:"index"`
 	// incarnation that is being torn down.
 	Incarnation int64 `json:"incarnation"`
-	// cause of the teardown: Failure, Update, Recycle or ScaleDown.
+	// cause of the teardown: Failure, Update, Recycle, Replace or ScaleDown.
 	Cause RecycleCause `json:"cause"`
 	// revision at which the group is built again.
 	Revision string `json:"revision"`
 	// startedAt is when the teardown was decided.
 	StartedAt metav1.Time `json:"startedAt"`
+	// avoids are topology domains, as <key>=<value>, that the next leader keeps away from.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Avoids []string `json:"avoids,omitempty"`
 }
 
 // GroupRestarts counts the recreations of one group at one revision.

@@ -66,10 +66,29 @@ func (c *capacity) release(name string, r corev1.ResourceList) {
 // place returns the first node that the pod fits, and takes its place there; else why
 // it fits none.
 func (c *capacity) place(spec *corev1.PodSpec, r corev1.ResourceList) (name, why string) {
+	return c.placeIn("", "", spec, r)
+}
+
+// domains are the values of a node label that there are; of no label, one for all nodes.
+func (c *capacity) domains(key string) []string {
+	if key == "" {
+		return []string{""}
+	}
+	values := map[string]bool{}
+	for _, n := range c.nodes {
+		if value, labelled := n.Labels[key]; labelled {
+			values[value] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(values))
+}
+
+// placeIn is place among the nodes with one value of a label, or among all.
+func (c *capacity) placeIn(key, value string, spec *corev1.PodSpec, r corev1.ResourceList) (name, why string) {
 	lacking := map[corev1.ResourceName]int{}
 	allowed := 0
 	for _, n := range c.nodes {
-		if !n.admits(spec) {
+		if have, labelled := n.Labels[key]; key != "" && (!labelled || have != value) || !n.admits(spec) {
 			continue
 		}
 		allowed++

@@ -99,7 +99,8 @@ func (w *world) settle(s *Snapshot) error {
 	}
 	w.report.Revision = Revision{Key: found.Key, State: state}
 	w.known = controller.Known{Set: s.After.DeepCopy(), Steering: steering, History: history, Update: found.Key,
-		Current: history.Current(s.After, found.Key), Services: map[string]rollout.Service{}}
+		Current: history.Current(s.After, found.Key), Services: map[string]rollout.Service{},
+		PodGroups: map[string]rollout.PodGroup{}, Workloads: map[string]rollout.Service{}, NoGangs: s.NoGangs}
 	w.sizes = map[string]int32{}
 	for _, r := range history.Revisions() {
 		w.sizes[r.Key] = controller.GroupOf(s.After, r, 0, 0).Size()
@@ -121,6 +122,14 @@ func (w *world) populate(s *Snapshot) {
 	w.before, w.peak = w.usage.DeepCopy(), w.usage.DeepCopy()
 	for i := range s.Services {
 		w.known.Services[s.Services[i].Name] = controller.ServiceSeen(s.After, &s.Services[i])
+	}
+	for i := range s.PodGroups {
+		if seen, ok := controller.PodGroupSeen(s.After, &s.PodGroups[i]); ok {
+			w.known.PodGroups[s.PodGroups[i].Name] = seen
+		}
+	}
+	for i := range s.Workloads {
+		w.known.Workloads[s.Workloads[i].Name] = controller.WorkloadSeen(s.After, w.known.History, &s.Workloads[i])
 	}
 	w.known.Groups = w.views()
 	for key := range w.sizes {
@@ -200,6 +209,7 @@ func (w *world) sync() (acted bool, wake time.Time) {
 	for _, service := range plan.CreateServices {
 		w.known.Services[service.Name] = rollout.Service{}
 	}
+	w.gangs(&in, &plan)
 	for i := range plan.Create {
 		for _, worker := range plan.Create[i].Workers {
 			w.createPod(&plan.Create[i], worker)
@@ -213,7 +223,25 @@ func (w *world) sync() (acted bool, wake time.Time) {
 	}
 	ready := w.count()
 	w.note(&in, &plan, ready)
-	return plan.Ahead || plan.Partial || len(plan.Delete)+len(plan.Create)+len(plan.Mark)+len(plan.CreateServices)+len(plan.DeleteServices) > 0, plan.WakeAt
+	return plan.Ahead || plan.Partial || len(plan.Delete)+len(plan.Create)+len(plan.Mark)+len(plan.CreateServices)+len(plan.DeleteServices)+
+		len(plan.CreatePodGroups)+len(plan.DeletePodGroups) > 0, plan.WakeAt
+}
+
+// gangs takes in which PodGroups and Workloads a plan makes and drops. Workloads alone
+// change nothing.
+func (w *world) gangs(in *rollout.Input, plan *rollout.Plan) {
+	for _, name := range plan.DeletePodGroups {
+		delete(w.known.PodGroups, name)
+	}
+	for _, name := range plan.DeleteWorkloads {
+		delete(w.known.Workloads, name)
+	}
+	for _, want := range plan.CreateWorkloads {
+		w.known.Workloads[want.Name] = rollout.Service{}
+	}
+	for _, want := range plan.CreatePodGroups {
+		w.known.PodGroups[want.Name] = rollout.PodGroup{Index: want.Index, Incarnation: want.Incarnation, Workload: in.Templates[want.Revision].Workload}
+	}
 }
 
 func (w *world) mark(m rollout.Mark) {

@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -135,6 +136,28 @@ func exclusive(s *Snapshot) {
 
 func queued(s *Snapshot) { metav1.SetMetaDataLabel(&s.After.ObjectMeta, v1.LabelKueueQueue, "gpus") }
 
+// gang has groups scheduled as one, in racks if wished: node-0 is in the first, and another
+// node with room for so many pods in the second.
+func gang(s *Snapshot, rack bool, room string) {
+	s.After.Spec.Scheduling = &v1.Scheduling{}
+	if rack {
+		s.After.Spec.Scheduling.SchedulingConstraints = &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "rack"}}}
+	}
+	s.Nodes[0].Labels = map[string]string{"rack": "rack-0"}
+	other := *s.Nodes[0].DeepCopy()
+	other.Name, other.Labels["rack"] = "node-1", "rack-1"
+	other.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse(room)
+	s.Nodes = append(s.Nodes, other)
+}
+
+func gangs(s *Snapshot)     { gang(s, false, "1") }
+func rackGangs(s *Snapshot) { gang(s, true, "1") }
+
+func noGangs(s *Snapshot) {
+	gangs(s)
+	s.NoGangs = "the cluster has no PodGroups"
+}
+
 func unknown(s *Snapshot) { s.Nodes = nil }
 
 func TestPlans(t *testing.T) {
@@ -146,6 +169,11 @@ func TestPlans(t *testing.T) {
 		"placed":                 {image, exclusive},
 		"placed, unknown nodes":  {image, exclusive, unknown},
 		"kueue":                  {image, queued},
+		"gang":                   {image, gangs},
+		"gang, more":             {scale(6), gangs},
+		"gang, more in a rack":   {scale(6), rackGangs},
+		"gang, size":             {size(3), gangs},
+		"gang, no API":           {image, noGangs},
 		"size down":              {size(1)},
 		"subdomain policy":       {perReplica},
 		"surge":                  {image, budget("0", "1", 0)},

@@ -13,6 +13,7 @@ import (
 	"lws-controller/controller"
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
+	"lws-controller/topology"
 )
 
 // tracked is one group, kept as the controller keeps it.
@@ -114,7 +115,7 @@ func (w *world) observe(index, worker int32, p *corev1.Pod) {
 // createPod makes a pod as the controller would.
 func (w *world) createPod(c *rollout.Creation, worker int32) {
 	g := controller.GroupOf(w.known.Set, w.known.History.ByKey(c.Revision), c.Index, c.Incarnation)
-	g.RecycledAt = c.RecycledAt
+	g.RecycledAt, g.Gang = c.RecycledAt, c.Gang
 	made := g.Pod(worker)
 	made.UID = types.UID(fmt.Sprintf("made-%d", w.version))
 	made.ResourceVersion = w.nextVersion()
@@ -149,13 +150,23 @@ func (w *world) vanish() bool {
 // anything changed.
 func (w *world) comeUp() bool {
 	any := false
+	gangs := map[types.UID]string{}
+	tried := map[int32]bool{}
 	w.pods(func(index int32, p *group.Pod) {
 		b := w.bodies[p.UID]
 		next := *p
 		if p.Ready || p.Terminating {
 			return
 		}
-		if next.Node == "" {
+		switch {
+		case next.Node != "":
+		case p.Gang != "" && topology.IsGang(w.known.Set.Spec.Scheduling) && w.capacity != nil:
+			if !tried[index] {
+				tried[index] = true
+				w.placeGang(index, gangs)
+			}
+			next.Node = gangs[p.UID]
+		default:
 			next.Node = w.place(index, p, b)
 		}
 		if next.Node == "" || next.Node == p.Node && !b.comesUp {
@@ -169,6 +180,48 @@ func (w *world) comeUp() bool {
 		any = true
 	})
 	return any
+}
+
+// placeGang gives places to all pods of a group that have none, or to none of them: in
+// one domain, where the set asks for that.
+func (w *world) placeGang(index int32, places map[types.UID]string) {
+	var pods []*group.Pod
+	for _, p := range w.group(index).state.Pods() {
+		if p.Controller == w.known.Set.UID && p.Node == "" && !p.Terminating {
+			pods = append(pods, p)
+		}
+	}
+	key := ""
+	if c := w.known.Set.Spec.Scheduling.SchedulingConstraints; c != nil && len(c.Topology) > 0 {
+		key = c.Topology[0].Key
+	}
+	why := ""
+	for _, domain := range w.capacity.domains(key) {
+		got := map[types.UID]string{}
+		fits := true
+		for _, p := range pods {
+			b := w.bodies[p.UID]
+			name, lacks := w.capacity.placeIn(key, domain, b.spec, b.requests)
+			if name == "" {
+				fits, why = false, fmt.Sprintf("pod %s fits no node now: %s", p.Name, lacks)
+				break
+			}
+			got[p.UID] = name
+		}
+		if fits {
+			maps.Copy(places, got)
+			return
+		}
+		for uid, name := range got {
+			w.capacity.release(name, w.bodies[uid].requests)
+		}
+	}
+	if w.homeless[index] == "" {
+		w.homeless[index] = "all pods need a place at once, and " + cmp.Or(why, "no node has the label "+key)
+		if key != "" && why != "" {
+			w.homeless[index] = fmt.Sprintf("all pods need a place at once with one %s, and in the last one tried %s", key, why)
+		}
+	}
 }
 
 // somewhere is the node of all pods where nodes are not known.

@@ -20,6 +20,7 @@ import (
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/rollout"
 	"lws-controller/revision"
+	"lws-controller/topology"
 )
 
 // Reader asks the API server. It changes nothing: what it writes are dry runs.
@@ -67,6 +68,7 @@ func (r Reader) read(ctx context.Context, c *Change, now time.Time) (*Snapshot, 
 		return nil, fmt.Errorf("listing the Services: %w", err)
 	}
 	s.Services = services.Items
+	r.readGangs(ctx, c, s, ofSet)
 	r.readCapacity(ctx, c, s)
 	if list, err := r.Kube.CoreV1().ResourceQuotas(c.Namespace).List(ctx, metav1.ListOptions{}); err != nil {
 		s.Notes = append(s.Notes, fmt.Sprintf("quotas are not looked at: %v", err))
@@ -74,6 +76,28 @@ func (r Reader) read(ctx context.Context, c *Change, now time.Time) (*Snapshot, 
 		s.Quotas = list.Items
 	}
 	return s, nil
+}
+
+// readGangs reads PodGroups and Workloads, if the set asks for any and that is allowed.
+func (r Reader) readGangs(ctx context.Context, c *Change, s *Snapshot, ofSet metav1.ListOptions) {
+	if s.After.Spec.Scheduling == nil {
+		return
+	}
+	podGroups, err := r.Kube.SchedulingV1beta1().PodGroups(c.Namespace).List(ctx, ofSet)
+	if apierrors.IsNotFound(err) {
+		s.NoGangs = topology.GangsNotServed
+		return
+	}
+	if err != nil {
+		s.Notes = append(s.Notes, fmt.Sprintf("PodGroups are not looked at: %v", err))
+		return
+	}
+	s.PodGroups = podGroups.Items
+	if workloads, err := r.Kube.SchedulingV1beta1().Workloads(c.Namespace).List(ctx, ofSet); err != nil {
+		s.Notes = append(s.Notes, fmt.Sprintf("Workloads are not looked at: %v", err))
+	} else {
+		s.Workloads = workloads.Items
+	}
 }
 
 // dryRun has the API server fill in defaults and check the changed set.

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	v1 "lws-controller/api/v1"
 )
@@ -19,6 +20,10 @@ type Snapshot struct {
 	Revisions []*appsv1.ControllerRevision
 	Pods      []corev1.Pod
 	Services  []corev1.Service
+	// PodGroups and Workloads are those with the set's label, NoGangs why there can be none.
+	PodGroups []schedulingv1beta1.PodGroup
+	Workloads []schedulingv1beta1.Workload
+	NoGangs   string
 	// Nodes, and what Others run on them; nil Nodes: not known.
 	Nodes  []corev1.Node
 	Others []corev1.Pod

@@ -10,6 +10,7 @@ var actions = map[v1.RecycleCause]string{
 	v1.RecycleUpdate:    ActionUpdate,
 	v1.RecycleRequested: ActionRecreate,
 	v1.RecycleFailure:   ActionFailed,
+	v1.RecycleReplace:   ActionFailed,
 	v1.RecycleScaleDown: ActionRemove,
 }
 

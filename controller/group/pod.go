@@ -36,7 +36,9 @@ type Pod struct {
 	// Gang is the PodGroup that the pod is scheduled by.
 	Gang string `json:"gang,omitempty"`
 	// DomainKeys are, on leaders, the node labels that the workers' nodes must share.
-	DomainKeys  []string        `json:"domainKeys,omitempty"`
+	DomainKeys []string `json:"domainKeys,omitempty"`
+	// Avoids are, on leaders, the domains that they keep away from.
+	Avoids      []string        `json:"avoids,omitempty"`
 	Phase       corev1.PodPhase `json:"phase,omitempty"`
 	Ready       bool            `json:"ready,omitempty"`
 	Terminating bool            `json:"terminating,omitempty"`
@@ -59,8 +61,10 @@ type Pod struct {
 	Started bool `json:"started,omitempty"`
 	// Stuck is why a container waits that will not start by itself soon.
 	Stuck string `json:"stuck,omitempty"`
-	// Unscheduled is why the scheduler finds no node, in its words.
-	Unscheduled string `json:"unscheduled,omitempty"`
+	// Unscheduled is why the scheduler finds no node, in its words, UnscheduledSince from
+	// when on it has not.
+	Unscheduled      string    `json:"unscheduled,omitempty"`
+	UnscheduledSince time.Time `json:"unscheduledSince,omitzero"`
 	// Trouble is why the pod is not Ready, as its containers tell.
 	Trouble string `json:"trouble,omitempty"`
 	// GroupReady is the condition that leaders carry once their group has been
@@ -111,6 +115,9 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 	}
 	if worker == 0 {
 		out.DomainKeys = v1.DomainKeys(p.Annotations)
+		if avoids := p.Annotations[v1.AnnotationAvoids]; avoids != "" {
+			out.Avoids = strings.Split(avoids, ",")
+		}
 	}
 	if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		out.Gang = *g.PodGroupName
@@ -212,6 +219,9 @@ func (p *Pod) readConditions(pod *corev1.Pod) {
 		case corev1.PodScheduled:
 			if c.Status == corev1.ConditionFalse {
 				p.Unscheduled = c.Message
+				if c.Reason == corev1.PodReasonUnschedulable && pod.Spec.NodeName == "" {
+					p.UnscheduledSince = c.LastTransitionTime.Time
+				}
 			}
 		case corev1.DisruptionTarget:
 			if p.Disrupted = c.Status == corev1.ConditionTrue; p.Disrupted {

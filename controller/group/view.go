@@ -69,6 +69,9 @@ type View struct {
 	// NotReadySince is when the first of the pods that are not Ready turned so;
 	// zero when it cannot be told.
 	NotReadySince time.Time
+	// UnplacedSince is from when on the scheduler has found no node for a worker of this
+	// incarnation; zero if it has for each.
+	UnplacedSince time.Time `json:",omitzero"`
 	// Stuck is why a pod of this incarnation cannot run: it has failed, or a
 	// container waits for something that does not come by itself.
 	Stuck string
@@ -203,6 +206,9 @@ func (v *View) count(pods []*Pod) {
 		if current {
 			v.AllStarted = v.AllStarted && p.Started
 			v.Restarts += p.Restarts
+		}
+		if since := p.UnscheduledSince; current && p.Worker > 0 && !p.Terminating && !since.IsZero() && (v.UnplacedSince.IsZero() || since.Before(v.UnplacedSince)) {
+			v.UnplacedSince = since
 		}
 		if current && p.finished() && !p.Terminating {
 			v.Finished = append(v.Finished, p.ref())

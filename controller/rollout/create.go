@@ -76,7 +76,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 		if recorded := p.recorded[v.Index]; recorded != nil {
 			// Also of a teardown that is over: it is on record until the next leader
 			// exists.
-			c.Incarnation, c.Verify = recorded.Incarnation+1, true
+			c.Incarnation, c.Verify, c.Avoids = recorded.Incarnation+1, true, recorded.Avoids
 		}
 		t, known := p.Templates[c.Revision]
 		if !known {

@@ -10,6 +10,7 @@
 //	steering.go  what the annotations of a set ask for
 //	entries.go   teardowns under way: which are over, which are withdrawn
 //	recycle.go   which groups are taken down because they failed or are not wanted
+//	replace.go   which groups are made anew elsewhere, as their pods find no node
 //	update.go    the rolling update: order, floor, surge
 //	request.go   recreation of groups that somebody asks for
 //	deadline.go  when a rollout is stalled

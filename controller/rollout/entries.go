@@ -74,7 +74,7 @@ func (p *planner) addGone() {
 
 func knownCause(c v1.RecycleCause) bool {
 	switch c {
-	case v1.RecycleFailure, v1.RecycleUpdate, v1.RecycleRequested, v1.RecycleScaleDown:
+	case v1.RecycleFailure, v1.RecycleUpdate, v1.RecycleRequested, v1.RecycleReplace, v1.RecycleScaleDown:
 		return true
 	default:
 		return false
@@ -98,6 +98,9 @@ func (p *planner) withdrawn(entry *v1.RecyclingGroup, v *group.View) bool {
 		return untouched && (v.Revision == p.Update || entry.Index < p.Partition || p.Paused)
 	case v1.RecycleRequested:
 		return untouched && !p.asked(v)
+	case v1.RecycleReplace:
+		since, _ := p.misplaced(v)
+		return untouched && since.IsZero()
 	default:
 		return false
 	}

@@ -171,6 +171,9 @@ func (p *planner) workloads(needed map[string]GangWanted) {
 	for _, g := range p.PodGroups {
 		referred[g.Workload] = true
 	}
+	if p.Replicas > 0 { // what groups wait for that cannot be made just now
+		referred[p.Templates[p.Update].Workload], referred[p.Templates[p.Current].Workload] = true, true
+	}
 	for _, revision := range slices.Sorted(maps.Keys(p.Templates)) {
 		name := p.Templates[revision].Workload
 		if _, exists := p.Workloads[name]; !exists && wanted[name] {

@@ -51,6 +51,10 @@ type Input struct {
 	// ForceDeleteAfter is how long after its deadline a pod is deleted by force whose
 	// node is not Ready; zero: never.
 	ForceDeleteAfter time.Duration
+	// ReplaceAfter is how long workers may have no node where their leader is, or a
+	// leader that avoids domains none at all, before the group is made anew; zero: for
+	// ever.
+	ReplaceAfter time.Duration `json:",omitempty"`
 	// Nodes are those of the pods that are overdue, and of the leaders whose workers are
 	// to follow them, by name, as far as they are known: without rights on nodes, none.
 	Nodes map[string]group.Node
@@ -190,6 +194,8 @@ type Creation struct {
 	Domain map[string]string `json:",omitempty"`
 	// Gang is the PodGroup that the pods are scheduled by; mostly empty.
 	Gang string `json:",omitempty"`
+	// Avoids are the domains, as key=value, that the leader keeps away from.
+	Avoids []string `json:",omitempty"`
 }
 
 // Mark is a GroupReady condition to be written.
@@ -247,6 +253,7 @@ func Make(in Input) Plan {
 	p.setStalled()
 	p.setSurge()
 	p.recycle()
+	p.replace()
 	p.update()
 	p.recreate()
 	p.disrupt()

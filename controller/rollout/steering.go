@@ -42,7 +42,13 @@ type Steering struct {
 	// ForceDeleteAfter is how long after its deadline a pod is deleted by force whose
 	// node is not Ready; 0: never.
 	ForceDeleteAfter time.Duration
+	// ReplaceAfter is how long pods of a group may find no node where it is bound to; 0:
+	// for ever.
+	ReplaceAfter time.Duration
 }
+
+// minReplaceAfter leaves the scheduler, and who adds nodes, time.
+const minReplaceAfter = 30 * time.Second
 
 // UndoPrevious asks for the revision that was applied before the present one.
 const UndoPrevious = "previous"
@@ -138,6 +144,10 @@ var steers = map[string]struct {
 	v1.AnnotationForceDeleteAfter: {"a duration of at least 30s, like 5m", func(s *Steering, value string) (ok bool) {
 		s.ForceDeleteAfter, ok = readDuration(value)
 		return ok && s.ForceDeleteAfter >= MinForceDeleteAfter
+	}},
+	v1.AnnotationReplaceAfter: {"a duration of at least 30s, like 10m", func(s *Steering, value string) (ok bool) {
+		s.ReplaceAfter, ok = readDuration(value)
+		return ok && s.ReplaceAfter >= minReplaceAfter
 	}},
 	v1.AnnotationDisruptionBudget: {"a number of groups of at least 1, like 1", func(s *Steering, value string) bool {
 		n, ok := readNumber(value)

@@ -39,7 +39,7 @@
 //	    creates the set. Without arguments it has one group of one pod and all
 //	    defaults. Arguments are the fields of the API: replicas, size,
 //	    startupPolicy, restartPolicy, maxGroupRestarts, subdomainPolicy, image,
-//	    maxUnavailable, maxSurge, partition, and annotations=(key=value, ...), an empty value taking one
+//	    maxUnavailable, maxSurge, partition, scheduling (gang, rack, basic, none), and annotations=(key=value, ...), an empty value taking one
 //	    off. The image "bad" cannot be pulled.
 //	edit image=v2 partition=1
 //	    changes the set, in one write.
@@ -50,7 +50,7 @@
 //	delete namespace
 //	    deletes the namespace with all that is in it.
 //	delete pod a-0-1
-//	    deletes a pod, service, revision or budget by hand.
+//	    deletes a pod, service, revision, budget, claim, podgroup or workload by hand.
 //	finalizer a-0-1 example.com/held
 //	    puts a finalizer on a pod; with "lift", takes it off.
 //	strip a-0-1 label=group-index
@@ -61,7 +61,8 @@
 //	squat pod a-1 name=a
 //	    creates a pod or a service that is not the set's, with labels if wished. squat
 //	    budget theirs name=a creates a disruption budget for the pods with these labels,
-//	    squat claim data-a-1 a claim that a StatefulSet controls.
+//	    squat claim data-a-1 a claim that a StatefulSet controls, squat podgroup and
+//	    squat workload such a PodGroup or Workload.
 //	evict a-0-1 a-1
 //	    evicts pods, one after the other, as a drain does: as far as budgets allow it.
 //	crd published
@@ -98,7 +99,7 @@
 // # Commands of the controller
 //
 //	lag pods
-//	    the cache (sets, pods, services, revisions, nodes, budgets; none named: all) takes nothing
+//	    the cache (sets, pods, services, revisions, nodes, budgets, podgroups, workloads; none named: all) takes nothing
 //	    in by itself. lag pods off, lag off: it does again.
 //	deliver pods writes=2 listed
 //	    has a cache, or each, take in some writes or all; listed: at once, as a list
@@ -122,7 +123,7 @@
 //
 // # Commands that show
 //
-//	show groups pods status services revisions budgets claims
+//	show groups pods status services revisions budgets claims podgroups
 //	    what there is: groups as the controller's debug page shows them, objects as
 //	    the API server has them. Without arguments: groups.
 //	journal 0

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -55,6 +56,12 @@ var options = map[string]func(s *v1.LeaderWorkerSet, value string) error{
 		if value == "none" {
 			delete(s.Labels, v1.LabelKueueQueue)
 		}
+		return nil
+	},
+	// scheduling is gang, rack (a gang within one rack), basic or none.
+	"scheduling": func(s *v1.LeaderWorkerSet, value string) error {
+		s.Spec.Scheduling = map[string]*v1.Scheduling{"gang": {}, "basic": {SchedulingPolicy: &v1.SchedulingPolicy{Basic: &v1.BasicPolicy{}}},
+			"rack": {SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "rack"}}}}}[value]
 		return nil
 	},
 	// rack is the node selector of the template.

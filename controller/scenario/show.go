@@ -47,6 +47,21 @@ func show(p *play, a args) error {
 				}
 				p.line("claim %s %s of %s", c.Name, c.UID, owner)
 			}
+		case "podgroups":
+			for _, g := range p.script.PodGroups() {
+				least := "-"
+				if gang := g.Spec.SchedulingPolicy.Gang; gang != nil {
+					least = fmt.Sprint(gang.MinCount)
+				}
+				workload := "-"
+				if g.Spec.WorkloadRef != nil {
+					workload = g.Spec.WorkloadRef.WorkloadName
+				}
+				p.line("podgroup %s asks for %s, by workload %s", g.Name, least, workload)
+			}
+			for _, o := range p.script.Workloads() {
+				p.line("workload %s", o.Name)
+			}
 		case "revisions":
 			for _, r := range p.script.Revisions() {
 				p.line("revision %s number %d", r.Name, r.Revision)

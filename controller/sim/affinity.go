@@ -16,6 +16,9 @@ func (w *World) allows(p *corev1.Pod, n *node) bool {
 			return false
 		}
 	}
+	if !w.wantsNode(p, n) {
+		return false
+	}
 	together, apart := terms(p)
 	for i := range together {
 		if !w.joins(p, &together[i], n) {
@@ -36,6 +39,21 @@ func (w *World) allows(p *corev1.Pod, n *node) bool {
 		}
 	}
 	return true
+}
+
+// wantsNode says that one of the terms of a pod's required affinity to nodes is met, if
+// it has any: those that the controller makes keep it from values of a label.
+func (w *World) wantsNode(p *corev1.Pod, n *node) bool {
+	if a := p.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return true
+	}
+	terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
+			value, labelled := w.labelOf(n.name, r.Key)
+			return r.Operator != corev1.NodeSelectorOpNotIn || labelled && slices.Contains(r.Values, value)
+		})
+	})
 }
 
 // joins says that pods that the term selects are in the node's domain; the first one

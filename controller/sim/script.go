@@ -3,11 +3,13 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -76,7 +78,7 @@ var Faults = map[string]Fault{
 }
 
 // Caches are the names of the caches of a process.
-var Caches = []string{"sets", "pods", "services", "revisions", "nodes", "budgets"}
+var Caches = []string{"sets", "pods", "services", "revisions", "nodes", "budgets", "podgroups", "workloads"}
 
 // NewScript returns an empty cluster with one controller process.
 func NewScript(watcher Watcher) *Script { return NewMeasuredScript(watcher, nil) }
@@ -337,7 +339,7 @@ func (s *Script) ChangeRevision(name string, f func(*appsv1.ControllerRevision))
 	return err
 }
 
-// Delete deletes a pod, service, revision, budget or claim as a person does.
+// Delete deletes a pod, service, revision, budget, claim, podgroup or workload as a person does.
 func (s *Script) Delete(kind, name string) error {
 	server, r := s.world.server, request{by: invariant.User}
 	switch key := s.key(name); kind {
@@ -351,6 +353,10 @@ func (s *Script) Delete(kind, name string) error {
 		return remove(server, server.budgets, key, r)
 	case "claim":
 		return remove(server, server.claims, key, r)
+	case "podgroup":
+		return remove(server, server.podGroups, key, r)
+	case "workload":
+		return remove(server, server.workloads, key, r)
 	}
 	return fmt.Errorf("cannot delete a %s", kind)
 }
@@ -374,6 +380,11 @@ func (s *Script) Squat(kind, name string, labels map[string]string) error {
 		theirs := true
 		meta.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "other", UID: foreignOwner, Controller: &theirs}}
 		_, err = create(server, server.claims, &corev1.PersistentVolumeClaim{ObjectMeta: meta}, r)
+	case "podgroup":
+		meta.Annotations = map[string]string{v1.AnnotationIncarnation: name[strings.LastIndex(name, "-")+1:]}
+		_, err = create(server, server.podGroups, &schedulingv1beta1.PodGroup{ObjectMeta: meta}, r)
+	case "workload":
+		_, err = create(server, server.workloads, &schedulingv1beta1.Workload{ObjectMeta: meta}, r)
 	case "budget":
 		_, err = create(server, server.budgets, budgetOf(meta, labels), r)
 	default:
@@ -396,6 +407,10 @@ func (s *Script) Pods() []*corev1.Pod                      { return s.world.serv
 func (s *Script) Budgets() []*policyv1.PodDisruptionBudget { return s.world.server.budgets.list() }
 func (s *Script) Claims() []*corev1.PersistentVolumeClaim  { return s.world.server.claims.list() }
 func (s *Script) Services() []*corev1.Service              { return s.world.server.services.list() }
+
+// PodGroups and Workloads are those there are, by name.
+func (s *Script) PodGroups() []*schedulingv1beta1.PodGroup { return s.world.server.podGroups.list() }
+func (s *Script) Workloads() []*schedulingv1beta1.Workload { return s.world.server.workloads.list() }
 func (s *Script) Revisions() []*appsv1.ControllerRevision  { return s.world.server.revisions.list() }
 
 // Controller is that of the present process.

@@ -42,6 +42,7 @@ var annotationRules = []struct {
 	{steering + "max-surge", []string{"0", "25%"}, []string{"", "-1", "120%"}, "must be a number of groups or a percentage up to 100%, like 2 or 25%"},
 	{steering + "min-ready", []string{"0s", "30s", "1h30m", "1.5h", "100ms", "30m1h", "604800s", "99999h99999h99999h"}, []string{"", "0", "30", "-1s", "+1s", "1d", "soon", "s", ".5s", "1us", "999999h", "1s1s1s1s"}, "must be a duration, like 30s or 1h30m"},
 	{steering + "progress-deadline", []string{"10m", "1ms"}, []string{"", "0s", "0h0m", "10", "never"}, "must be a duration above 0, like 10m"},
+	{topology + "replace-after", []string{"30s", "10m"}, []string{"", "29s", "5"}, "must be a duration of at least 30s, like 10m"},
 	{steering + "force-delete-after", []string{"30s", "5m", "1m30s"}, []string{"", "29s", "29999ms", "0s", "-5m", "5"}, "must be a duration of at least 30s, like 5m"},
 	{steering + "restarted-at", []string{"2026-12-01T10:00:00Z", "2026-12-01T10:00:00.5+02:00", "2028-02-29T23:59:59.123456789-23:59"}, []string{"", "now", "2026-12-01", "2026-02-31T10:00:00Z", "2026-02-29T10:00:00Z", "2026-12-01t10:00:00z", "2026-12-01T10:00:00", "2026-12-01T24:00:00Z", "2026-12-01T10:00:60Z", "2026-12-01T10:00:00,5Z", "2026-12-01T10:00:00+24:00", "2026-12-01T10:00:00+02:60", "2026-12-01 10:00:00Z"}, "must be a time in RFC 3339, like 2026-12-01T10:00:00Z"},
 	{steering + "undo", []string{"previous", "3", "999999999999999999"}, []string{"", "0", "03", "-1", "+1", "1000000000000000000", "last", "Previous", "true"}, "must be previous or the number of a revision, like 3"},
@@ -49,7 +50,7 @@ var annotationRules = []struct {
 	{steering + "disruption-budget", []string{"1", "2", "007", "999999999"}, []string{"", "0", "000", "-1", "+1", "10%", "one", "1000000000"}, "must be a number of groups of at least 1, like 1"},
 	{steering + "revision-history-limit", []string{"0", "10", "999999999"}, []string{"", "-1", "+1", "1000000000", "all"}, "must be a number of revisions, like 10"},
 	{steering + "puased", nil, []string{"true"}, "annotations with the prefix " + steering + " are: paused, partition"},
-	{topology + "exclusive", nil, []string{"rack"}, "annotations with the prefix " + topology + " are: exclusive-scope, colocate"},
+	{topology + "exclusive", nil, []string{"rack"}, "annotations with the prefix " + topology + " are: exclusive-scope, colocate, replace-after"},
 	{"example.com/paused", []string{"", "maybe"}, nil, ""},
 	{published + "size", []string{"", "anything"}, nil, ""},
 }

@@ -20,7 +20,7 @@ import (
 func TestHalf(t *testing.T) {
 	t.Parallel()
 	slot := slots(t, 3, 3, 0, 0)
-	set := create(t, harness.Replicas(2), harness.Size(4), gang, takes(slot))
+	set := create(t, harness.Replicas(2), harness.Size(4), gang, harness.Takes(slot))
 	racks := placed(t, set, 8, func(racks map[string][]string) bool {
 		for _, of := range racks {
 			if !slices.Contains(of, "") {
@@ -38,7 +38,7 @@ func TestHalf(t *testing.T) {
 	if writes := env.Writes(t, set.Namespace, since); len(writes) > 0 {
 		t.Errorf("while a gang waits: %v", writes)
 	}
-	room(t, slot, 2, 2)
+	env.Room(t, node(2), slot, 2)
 	env.WaitAvailable(t, set)
 	env.AtRest(t, set.Namespace)
 }
@@ -48,7 +48,7 @@ func TestHalf(t *testing.T) {
 func TestRack(t *testing.T) {
 	t.Parallel()
 	slot := slots(t, 3, 3, 3, 3)
-	set := env.WaitAvailable(t, create(t, harness.Replicas(2), harness.Size(4), inRack, takes(slot)))
+	set := env.WaitAvailable(t, create(t, harness.Replicas(2), harness.Size(4), inRack, harness.Takes(slot)))
 	used := map[string]bool{}
 	for group, of := range placed(t, set, 8, func(map[string][]string) bool { return true }) {
 		if slices.Sort(of); len(slices.Compact(of)) != 1 {
@@ -65,7 +65,7 @@ func TestRack(t *testing.T) {
 	if whole, waiting := count(t, placed(t, set, 12, func(map[string][]string) bool { return true })); len(whole) != 2 || !slices.Equal(waiting, []string{"2"}) {
 		t.Errorf("whole %v, waiting %v", whole, waiting)
 	}
-	room(t, slot, 0, 5)
+	env.Room(t, node(0), slot, 5)
 	env.WaitAvailable(t, set)
 	g := podGroups(t, set.Namespace)["web-0-1"]
 	if g == nil || g.Spec.SchedulingConstraints == nil || g.Spec.SchedulingConstraints.Topology[0].Key != "rack" || g.Spec.WorkloadRef == nil ||

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lwsv1 "lws-controller/api/v1"
@@ -25,29 +23,17 @@ func TestMain(m *testing.M) {
 }
 
 // slots gives the nodes room for so many pods of a test each, and returns the resource
-// that its pods ask for.
+// that its pods take one of.
 func slots(t *testing.T, perNode ...int) corev1.ResourceName {
 	t.Helper()
 	name := corev1.ResourceName("gangs.example.com/" + t.Name())
 	for i, n := range perNode {
-		room(t, name, i, n)
+		env.Room(t, node(i), name, n)
 	}
 	return name
 }
 
-func room(t *testing.T, name corev1.ResourceName, node, n int) {
-	t.Helper()
-	there := map[corev1.ResourceName]string{name: strconv.Itoa(n)}
-	env.PatchNode(t, fmt.Sprintf("node-%d", node), map[string]any{"status": map[string]any{"capacity": there, "allocatable": there}}, "status")
-}
-
-// takes has each pod take one of the slots.
-func takes(name corev1.ResourceName) harness.Option {
-	return harness.Worker(func(p *corev1.PodTemplateSpec) {
-		one := corev1.ResourceList{name: resource.MustParse("1")}
-		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: one, Limits: one}
-	})
-}
+func node(i int) string { return fmt.Sprintf("node-%d", i) }
 
 func gang(set *harness.Set) { set.Spec.Scheduling = &lwsv1.Scheduling{} }
 

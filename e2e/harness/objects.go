@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -124,6 +125,13 @@ func (e *Env) PatchNode(t testing.TB, name string, patch any, subresources ...st
 	if _, err := e.Kube.CoreV1().Nodes().Patch(t.Context(), name, types.MergePatchType, data, metav1.PatchOptions{}, subresources...); err != nil {
 		t.Fatalf("patching node %s: %v", name, err)
 	}
+}
+
+// Room gives a node room for so many pods that take one of a resource.
+func (e *Env) Room(t testing.TB, name string, resource corev1.ResourceName, n int) {
+	t.Helper()
+	there := map[corev1.ResourceName]string{resource: strconv.Itoa(n)}
+	e.PatchNode(t, name, map[string]any{"status": map[string]any{"capacity": there, "allocatable": there}}, "status")
 }
 
 // LabelNode sets a label of a node, or takes it off if the value is nil.

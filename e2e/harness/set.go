@@ -2,6 +2,7 @@ package harness
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lwsv1 "lws-controller/api/v1"
@@ -57,6 +58,15 @@ func RestartPolicy(p lwsv1.RestartPolicyType) Option {
 // Worker changes the worker template.
 func Worker(change func(*corev1.PodTemplateSpec)) Option {
 	return func(set *Set) { change(&set.Spec.LeaderWorkerTemplate.WorkerTemplate) }
+}
+
+// Takes has each pod without a leader template of its own take one of a resource that
+// nodes have room for: Env.Room.
+func Takes(name corev1.ResourceName) Option {
+	return Worker(func(p *corev1.PodTemplateSpec) {
+		one := corev1.ResourceList{name: resource.MustParse("1")}
+		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: one, Limits: one}
+	})
 }
 
 // Leader changes the leader template, adding one with a container named leader if

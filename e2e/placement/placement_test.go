@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	lwsv1 "lws-controller/api/v1"
@@ -164,4 +165,35 @@ func TestNoDomain(t *testing.T) {
 	env.Update(t, contrary, selects(domain(0)))
 	env.WaitAvailable(t, contrary)
 	env.AtRest(t, held.Namespace)
+}
+
+// Workers for which there is no room in the domain of their leader are not left waiting
+// where the set says so: the group goes elsewhere, as a whole.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	key := domains(t, 2)
+	slot := corev1.ResourceName("placement.example.com/slot")
+	for i, n := range []int{1, 0, 2, 1} {
+		env.Room(t, node(i), slot, n)
+	}
+	set := env.Create(t, harness.NewSet(env.Namespace(t), "web", harness.Size(3), harness.Takes(slot),
+		harness.Annotation(lwsv1.AnnotationColocate, key), harness.Annotation(lwsv1.AnnotationReplaceAfter, "30s"),
+		harness.Leader(func(p *corev1.PodTemplateSpec) {
+			one := corev1.ResourceList{slot: resource.MustParse("1")}
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: one, Limits: one}
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+				{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{domain(0)}}}}}}}}
+		})))
+	env.WaitEvent(t, set, corev1.EventTypeNormal, "RecreateGroup", "found no node", key+"="+domain(0))
+	set = env.WaitAvailable(t, set)
+	for d := range whole(t, domainsOf(t, set, key, groupOf), groups(1, 3)) {
+		if d != domain(1) {
+			t.Errorf("the group is in %s", d)
+		}
+	}
+	if p := env.Pod(t, set.Namespace, "web-0"); p.Annotations[lwsv1.AnnotationAvoids] != key+"="+domain(0) || p.Annotations[lwsv1.AnnotationIncarnation] != "2" {
+		t.Errorf("the leader: %v", p.Annotations)
+	}
+	env.AtRest(t, set.Namespace)
 }

@@ -67,6 +67,15 @@ var samples = map[string]struct {
 			}
 		}
 	}},
+	"gang": {pods: 8, see: func(t *testing.T, set *harness.Set) { scheduledAsOne(t, set, 4) }},
+	"gang-rack": {pods: 6, see: func(t *testing.T, set *harness.Set) {
+		scheduledAsOne(t, set, 3)
+		for group, racks := range domains(t, set, cluster.RackLabel, lwsv1.LabelGroupIndex) {
+			if len(racks) != 1 {
+				t.Errorf("group %s is in racks %q", group, racks)
+			}
+		}
+	}},
 	"exclusive-rack": {pods: 6, see: func(t *testing.T, set *harness.Set) {
 		eachAlone(t, set, 2, cluster.RackLabel, lwsv1.LabelGroupIndex)
 	}},
@@ -116,6 +125,22 @@ var samples = map[string]struct {
 			return []string{"--nnodes=4", "--node-rank=" + worker, "--master-addr=pytorch-" + group + ".pytorch." + set.Namespace, "/work/train.py"}
 		})
 	}},
+}
+
+// scheduledAsOne fails the test unless each group has a PodGroup that asks for all of its
+// pods.
+func scheduledAsOne(t *testing.T, set *harness.Set, size int32) {
+	t.Helper()
+	for _, p := range env.Pods(t, set) {
+		if p.Spec.SchedulingGroup == nil {
+			t.Errorf("%s is in no PodGroup", p.Name)
+			continue
+		}
+		g, err := env.Kube.SchedulingV1beta1().PodGroups(set.Namespace).Get(t.Context(), *p.Spec.SchedulingGroup.PodGroupName, metav1.GetOptions{})
+		if err != nil || g.Spec.SchedulingPolicy.Gang == nil || g.Spec.SchedulingPolicy.Gang.MinCount != size {
+			t.Errorf("PodGroup of %s: %+v, %v", p.Name, g, err)
+		}
+	}
 }
 
 func TestSamples(t *testing.T) {
