@@ -91,9 +91,9 @@ var setGroups = perSet(prometheus.GaugeOpts{
 // Labels: namespace, name of the set; phase as of lws_groups. A phase in which no group is has
 // no series.
 //
-// PromQL: seconds that the slowest group of each set has been where it is:
+// PromQL: seconds that the slowest group of each set has been in each phase:
 //
-//	time() - min by (namespace, name, phase) (lws_groups_oldest_timestamp_seconds{phase!~"Ready|Failed"})
+//	time() - min by (namespace, name, phase) (lws_groups_oldest_timestamp_seconds)
 var setOldest = perSet(prometheus.GaugeOpts{
 	Name: "lws_groups_oldest_timestamp_seconds",
 	Help: "Seconds since 1970 at which the group has come to this phase that has been in it longest, as the leading replica has seen it.",

@@ -102,6 +102,7 @@ func TestMonitoring(t *testing.T) {
 		compare(t, p, set)
 	}
 	allQueries(t, p)
+	load(t, p, c, ns)
 }
 
 // leads waits until a replica leads, and no other.
@@ -229,5 +230,35 @@ func compare(t *testing.T, p *prometheus, set *harness.Set) {
 	waitValue(t, p, "lws_set_unsynced_seconds{"+of(set)+"}", func(v float64) bool { return v == 0 })
 	if v, some := p.value(t, "lws_set_rollout_end_timestamp_seconds{"+of(set)+"}"); some && math.Abs(float64(time.Now().Unix())-v) > 600 {
 		t.Errorf("the rollout of %s ended at %g", set.Name, v)
+	}
+}
+
+// What a scrape may cost.
+const (
+	scrapeTime  = 0.05 // s
+	scrapeBytes = 1 << 20
+)
+
+// load makes 1000 groups in 50 sets, while Prometheus goes on to scrape. The controller
+// has the race detector, which makes it slow, and the control plane takes what there is
+// of the machine: half of the scrapes must be fast all the same.
+func load(t *testing.T, p *prometheus, leader replica, ns string) {
+	t.Helper()
+	const sets, groups = 50, 20
+	began := time.Now()
+	for i := range sets {
+		env.Create(t, harness.NewSet(ns, fmt.Sprintf("load-%d", i), harness.Replicas(groups)))
+	}
+	waitValue(t, p, `sum(lws_groups{phase="Ready",name=~"load-.*"})`, func(v float64) bool { return v == sets*groups })
+	seconds := int(time.Since(began).Seconds()) + 1
+	_, body, err := leader.Get("/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, _ := p.value(t, fmt.Sprintf("quantile_over_time(0.5, scrape_duration_seconds{replica=%q}[%ds])", leader.name, seconds))
+	most, _ := p.value(t, fmt.Sprintf("max_over_time(scrape_duration_seconds{replica=%q}[%ds])", leader.name, seconds))
+	t.Logf("%d groups in %d sets, Ready after %d s: a scrape has %d bytes; half took at most %.3f s, the slowest %.3f s", sets*groups, sets, seconds, len(body), half, most)
+	if half > scrapeTime || half == 0 || len(body) > scrapeBytes {
+		t.Errorf("half of the scrapes took at most %g s, want %g; %d bytes, want at most %d", half, scrapeTime, len(body), scrapeBytes)
 	}
 }
