@@ -46,9 +46,6 @@ func PodGroupSeen(set *v1.LeaderWorkerSet, g *schedulingv1beta1.PodGroup) (seen 
 	if ref := g.Spec.WorkloadRef; ref != nil {
 		seen.Workload = ref.WorkloadName
 	}
-	if g.DeletionTimestamp != nil {
-		seen.LeavingSince = g.DeletionTimestamp.Time
-	}
 	return seen, true
 }
 

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -129,6 +130,23 @@ func (s *story) run(leader string, n int, key string) {
 	for _, name := range []string{leader, leader + "-1"} {
 		s.create(s.pod(name, n, key))
 		s.kubelet(s.pod(name, n, key), s.pod(name, n, key, readyPod))
+	}
+}
+
+// gang makes the PodGroup of an incarnation of group 0.
+func (s *story) gang(n int, minCount int32) *schedulingv1beta1.PodGroup {
+	g := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a-0-" + strconv.Itoa(n), OwnerReferences: s.owners()},
+		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: minCount}}}}
+	s.change(&Change{By: Controller, Verb: Create, After: g})
+	return g
+}
+
+func inGang(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
+		if _, worker, ok := topology.ParsePodName("a", p.Name); ok {
+			p.Labels[v1.LabelWorkerIndex] = strconv.Itoa(int(worker))
+		}
 	}
 }
 
@@ -414,6 +432,32 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 		}},
 		{"observedGeneration goes back", "S17", func(s *story) {
 			s.status(func(st *v1.LeaderWorkerSetStatus) { st.ObservedGeneration = 1 })
+		}},
+		{"a pod without its PodGroup", "S24", func(s *story) { s.create(s.pod("a-0", 1, "r", inGang("a-0-1"))) }},
+		{"a pod with its PodGroup", "", func(s *story) {
+			s.gang(1, 2)
+			s.create(s.pod("a-0", 1, "r", inGang("a-0-1")))
+			s.kubelet(s.pod("a-0", 1, "r", inGang("a-0-1")), s.pod("a-0", 1, "r", inGang("a-0-1"), readyPod))
+			s.create(s.pod("a-0-1", 1, "r", inGang("a-0-1")))
+		}},
+		{"a PodGroup of another size", "S24", func(s *story) {
+			s.gang(1, 3)
+			s.create(s.pod("a-0", 1, "r", inGang("a-0-1")))
+		}},
+		{"a PodGroup of another incarnation", "S24", func(s *story) {
+			s.gang(1, 2)
+			s.create(s.pod("a-0", 2, "r", inGang("a-0-1")))
+		}},
+		{"two PodGroups in a group", "S24", func(s *story) {
+			s.gang(1, 2)
+			s.create(s.pod("a-0", 1, "r", inGang("a-0-1")))
+			s.kubelet(s.pod("a-0", 1, "r", inGang("a-0-1")), s.pod("a-0", 1, "r", inGang("a-0-1"), readyPod))
+			s.create(s.pod("a-0-1", 1, "r", inGang("a-0-2")))
+		}},
+		{"a PodGroup deleted under its pods", "S24", func(s *story) {
+			g := s.gang(1, 2)
+			s.create(s.pod("a-0", 1, "r", inGang("a-0-1")))
+			s.change(&Change{By: Controller, Verb: Delete, UID: true, Before: g})
 		}},
 		{"a budget lets two pods go", "S23", func(s *story) {
 			s.budget(2, "0", "1")

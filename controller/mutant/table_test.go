@@ -3,7 +3,7 @@ package mutant
 import "slices"
 
 // mutants are the bugs that are planted.
-var mutants = slices.Concat(identityAndOrder, budgets, disruptions, durableFacts, steering, effort)
+var mutants = slices.Concat(identityAndOrder, gangs, budgets, disruptions, durableFacts, steering, effort)
 
 var identityAndOrder = []mutant{
 	{"a pod is deleted by name alone", "the next pod of the name dies in place of the old one",
@@ -45,6 +45,27 @@ var identityAndOrder = []mutant{
 	{"a failed group comes back at the revision that works elsewhere", "an update is undone group by group",
 		"controller/rollout/update.go", "at.unproven && p.at.room <= 0 {\n\t\treturn v.Revision", "at.unproven && p.at.room <= 0 {\n\t\treturn p.Current",
 		random(300), "S10"},
+}
+
+var gangs = []mutant{
+	{"pods come before their PodGroup", "the scheduler binds them one by one, or never",
+		"controller/execute.go", "if x.noGang[c.Gang] {", "if false {",
+		random(2000), "S24"},
+	{"a PodGroup that is being deleted is used again", "the next group loses it while it starts",
+		"controller/rollout/gangs.go", `usable = g.Incarnation, g.Unusable == "" &&`, `usable = g.Incarnation,`,
+		scenario("gang"), "S24"},
+	{"a PodGroup goes while its pods run", "pods that are made again wait for ever",
+		"controller/rollout/gangs.go", "!stays && !referred[name] &&", "!stays &&",
+		random(2000), "S24"},
+	{"PodGroups are left behind", "names and a namespace that never come free",
+		"controller/rollout/gangs.go", "p.DeletePodGroups = append(p.DeletePodGroups, name)", "_ = name",
+		scenario("gang"), "L1"},
+	{"a PodGroup asks for another size", "a group of three starts with two",
+		"topology/gang.go", "MinCount: g.Size()}", "MinCount: 1}",
+		scenario("gang"), "S24"},
+	{"a PodGroup of before serves the next pods unseen", "it may ask for another size, or be gone",
+		"controller/rollout/gangs.go", "!exists || !referred[name] {", "!exists {",
+		random(9000), "S24"},
 }
 
 var budgets = []mutant{
@@ -108,7 +129,7 @@ var durableFacts = []mutant{
 		"controller/rollout/entries.go", "return !p.wanted(entry.Index)\n", "return true\n",
 		random(300), "S9"},
 	{"incarnations begin anew", "old workers cannot be told from new ones",
-		"controller/rollout/create.go", "c.Incarnation, c.Verify = recorded.Incarnation+1, true", "c.Incarnation, c.Verify = 1, true",
+		"controller/rollout/create.go", "c.Incarnation, c.Verify, c.Avoids = recorded.Incarnation+1, true, recorded.Avoids", "c.Incarnation, c.Verify, c.Avoids = 1, true, recorded.Avoids",
 		random(300), "S3"},
 	{"disruptions count as failures", "draining nodes spends the restart budget",
 		"controller/rollout/recycle.go", "if f.Counts {\n\t\tr.Count++", "if true {\n\t\tr.Count++",

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"lws-controller/controller/group"
 )
@@ -15,11 +14,9 @@ type PodGroup struct {
 	Incarnation int64
 	// Workload is the one that it refers to.
 	Workload string
-	// Unusable and Leaving are as of a Service, LeavingSince is when the deletion of
-	// one that leaves was asked for.
-	Unusable     string    `json:",omitempty"`
-	Leaving      bool      `json:",omitempty"`
-	LeavingSince time.Time `json:",omitzero"`
+	// Unusable and Leaving are as of a Service.
+	Unusable string `json:",omitempty"`
+	Leaving  bool   `json:",omitempty"`
 }
 
 // GangWanted is a PodGroup or Workload to be created, for a group of a revision.
@@ -68,9 +65,6 @@ func (p *planner) podGroupsOf(index int32) []string {
 	return p.podGroups[index]
 }
 
-// reportGoingAfter is how long a PodGroup may take to be gone before that is reported.
-const reportGoingAfter = 30 * time.Second
-
 // gangBlocked says that the pods of a group have to wait for their PodGroup. One that
 // is being deleted does as long as a pod refers to it, which holds it.
 func (p *planner) gangBlocked(v *group.View, c *Creation) bool {
@@ -82,17 +76,13 @@ func (p *planner) gangBlocked(v *group.View, c *Creation) bool {
 		return true
 	}
 	g, exists := p.PodGroups[c.Gang]
-	if workload := p.workloadFor(c); !exists && workload != "" && p.Workloads[workload].Unusable != "" && !p.Workloads[workload].Leaving {
-		return blocked("workload", workload, p.Workloads[workload].Unusable)
+	switch w := p.Workloads[p.workloadFor(c)]; {
+	case exists && g.Unusable != "":
+		return blocked("podgroup", c.Gang, g.Unusable)
+	case !exists && w.Unusable != "" && !w.Leaving:
+		return blocked("workload", p.workloadFor(c), w.Unusable)
 	}
-	switch report := g.LeavingSince.Add(reportGoingAfter); {
-	case !exists || g.Unusable == "":
-		return false
-	case g.Leaving && p.Now.Before(report):
-		p.wake(report)
-		return true
-	}
-	return blocked("podgroup", c.Gang, g.Unusable)
+	return false
 }
 
 func (p *planner) workloadFor(c *Creation) string { return p.Templates[c.Revision].Workload }
