@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,9 +29,9 @@ type Controller struct {
 	begins  int64  // where in the log this run begins
 	address string // of its pages, once the log has said it
 	cmd     *exec.Cmd
-	done    chan struct{} // closed when the process has ended
-	err     error         // how it ended
-	stopped bool          // by Stop or Kill
+	done    <-chan struct{} // closed when the process has ended
+	err     error           // how it ended
+	stopped bool            // by Stop or Kill
 }
 
 const (
@@ -121,23 +120,12 @@ func (c *Controller) start() error {
 	cmd := exec.Command(c.program, c.args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=true")
-	cmd.SysProcAttr = childAttr()
-	started, done := make(chan error), make(chan struct{})
-	go func() {
-		defer close(done)
-		// Linux kills the child when the thread that started it ends.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			err = cmd.Wait()
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.err = err
-		}
-	}()
-	if err := <-started; err != nil {
+	done, err := Child(cmd, func(err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.err = err
+	})
+	if err != nil {
 		return fmt.Errorf("starting the controller: %w", err)
 	}
 	c.mu.Lock()

@@ -89,7 +89,7 @@ scrape_configs:
 // run starts the process and ends it with the test, however that ends.
 func (p *prometheus) run(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	ended, err := harness.Child(cmd)
+	ended, err := harness.Child(cmd, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
