@@ -68,23 +68,24 @@ func TestMonitoring(t *testing.T) {
 	leads(t, p, "b")
 	p.fires(t, false, "LWSControllerThrottled")
 
-	stalled, taken, crash := troubles(t, ns)
+	stalled, taken, crash, stuck := troubles(t, ns)
 	web = env.WaitAvailable(t, web)
 	waitValue(t, p, "lws_rollout_duration_seconds_count", func(v float64) bool { return v == 1 })
 	p.fires(t, true, "LWSRolloutStalled", of(stalled))
-	p.fires(t, true, "LWSGroupStuck", of(stalled), `phase="Pending"`)
+	p.fires(t, true, "LWSGroupStuck", of(stuck), `phase="Pending"`)
 	p.fires(t, true, "LWSSetDegraded", of(taken))
 	p.fires(t, true, "LWSGroupRecreatedTooOften", of(crash))
 	compareTroubles(t, p, stalled, taken, crash)
 
 	crash = change(t, crash, behaves("", ""))
 	stalled = change(t, stalled, behaves("", ""))
+	stuck = change(t, stuck, behaves("", ""))
 	env.DeletePod(t, ns, "taken-1")
 	taken = env.Scale(t, taken, 3) // a change of the spec has the name tried again at once
 	p.fires(t, false, "LWSRolloutStalled")
 	p.fires(t, false, "LWSSetDegraded")
 	p.fires(t, false, "LWSGroupRecreatedTooOften")
-	for _, set := range []*harness.Set{web, stalled, taken, crash} {
+	for _, set := range []*harness.Set{web, stalled, taken, crash, stuck} {
 		env.WaitAvailable(t, set)
 	}
 	p.fires(t, false, "LWSGroupStuck")
@@ -103,7 +104,7 @@ func TestMonitoring(t *testing.T) {
 	d.Ready(t)
 	p.targets(t, c, d)
 	last := newLeader(t, p, ns)
-	for _, set := range []*harness.Set{web, stalled, taken, crash, last} {
+	for _, set := range []*harness.Set{web, stalled, taken, crash, stuck, last} {
 		compare(t, p, set)
 	}
 	allQueries(t, p)
@@ -125,9 +126,10 @@ func waitValue(t *testing.T, p *prometheus, expr string, is func(float64) bool) 
 }
 
 // troubles makes a set whose update cannot go on, one whose second group waits for a
-// name, and one whose groups fail a second after they are Ready.
-func troubles(t *testing.T, ns string) (stalled, taken, crash *harness.Set) {
+// name, one whose group fails a moment after it is Ready, and one whose group never is.
+func troubles(t *testing.T, ns string) (stalled, taken, crash, stuck *harness.Set) {
 	t.Helper()
+	stuck = env.Create(t, harness.NewSet(ns, "stuck", behaves(cluster.AnnotationHold, "")))
 	crash = env.Create(t, harness.NewSet(ns, "crash", harness.Size(2), behaves(cluster.AnnotationFailAfter, "500ms")))
 	stalled = env.Create(t, harness.NewSet(ns, "stalled", harness.Replicas(2), harness.Annotation(lwsv1.AnnotationProgressDeadline, "2s")))
 	foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "taken-1"}, Spec: harness.Template("other").Spec}
@@ -137,7 +139,7 @@ func troubles(t *testing.T, ns string) (stalled, taken, crash *harness.Set) {
 	taken = env.Create(t, harness.NewSet(ns, "taken", harness.Replicas(2)))
 	stalled = env.WaitAvailable(t, stalled)
 	stalled = change(t, stalled, behaves(cluster.AnnotationHold, ""))
-	return stalled, taken, crash
+	return stalled, taken, crash, stuck
 }
 
 // compareTroubles looks at what gauges and counters say of sets that are not at rest.
@@ -181,7 +183,7 @@ func fence(t *testing.T, p *prometheus, set *harness.Set) {
 // update them.
 func newLeader(t *testing.T, p *prometheus, ns string) *harness.Set {
 	t.Helper()
-	waitValue(t, p, `sum(lws_groups{phase="Ready"})`, func(v float64) bool { return v == 12 })
+	waitValue(t, p, `sum(lws_groups{phase="Ready"})`, func(v float64) bool { return v == 13 })
 	if v, _ := p.value(t, "sum(lws_group_transitions_total)"); v != 0 {
 		t.Errorf("a new leader has counted %g transitions, where nothing has happened", v)
 	}
