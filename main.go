@@ -211,7 +211,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "`file` with the cluster to connect to; in a cluster the pod's own service account is used without it")
 	f.StringVar(&o.context, "context", o.context, "`name` of the kubeconfig context to use instead of the current one")
 	f.StringVar(&o.namespace, "namespace", o.namespace, "serve only the sets of this `namespace`; empty: of all namespaces")
-	f.StringVar(&o.listen, "listen", o.listen, "`address` of the HTTP server for /healthz, /readyz, /metrics and /debug/groups; empty: no server")
+	f.StringVar(&o.listen, "listen", o.listen, "`address` of the HTTP server for the status page, /healthz, /readyz, /metrics and /debug/groups; empty: no server")
 	f.BoolVar(&o.pprof, "pprof", o.pprof, "serve Go profiles under /debug/pprof/ too")
 	f.IntVar(&o.workers, "workers", o.workers, "how many sets are synced at the same time")
 	f.Float32Var(&o.qps, "kube-api-qps", o.qps, "most requests per second to the API server, watches, leases and events aside; 0: no limit, the API server's priority and fairness decides")
@@ -501,6 +501,8 @@ func (o *options) lead(ctx, work context.Context, config *rest.Config, server *s
 	if err != nil {
 		return fmt.Errorf("setting up the election: %w", err)
 	}
+	leader := elector.GetLeader
+	server.Leader.Store(&leader)
 	defer context.AfterFunc(work, func() {
 		if !server.Leading.Load() {
 			endElection()

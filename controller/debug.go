@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"lws-controller/controller/group"
 )
 
@@ -41,60 +43,94 @@ func (c *Controller) Debug(only string) []DebugSet {
 		if only != "" && only != m.key.String() {
 			continue
 		}
-		if s, known := m.debug(); known {
+		m.mu.Lock()
+		s, known := m.debug(true)
+		m.mu.Unlock()
+		if known {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-func (m *memory) debug() (DebugSet, bool) {
-	m.mu.Lock()
+// glanceEvery is how often Glance looks whether a sync has given way.
+const glanceEvery = time.Millisecond
+
+// Glance is what Debug returns of one set, for a page that must not hang: it is false
+// if nothing is known of the set, or if a sync that waits for the API server did not
+// give way in time. The journals are left out unless asked for.
+func (c *Controller) Glance(key types.NamespacedName, journals bool, until time.Time) (DebugSet, bool) {
+	m := c.memories.get(key)
+	if m == nil {
+		return DebugSet{}, false
+	}
+	for !m.mu.TryLock() {
+		if !time.Now().Before(until) {
+			return DebugSet{}, false
+		}
+		time.Sleep(glanceEvery)
+	}
 	defer m.mu.Unlock()
+	return m.debug(journals)
+}
+
+// debug is called with the lock held.
+func (m *memory) debug(journals bool) (DebugSet, bool) {
 	if m.set == nil {
 		return DebugSet{}, false
 	}
-	s := DebugSet{Namespace: m.key.Namespace, Name: m.key.Name, Replicas: m.replicas(), UpdateRevision: m.update, Groups: []DebugGroup{}}
+	s := DebugSet{Namespace: m.key.Namespace, Name: m.key.Name, Replicas: m.replicas(), UpdateRevision: m.update, Groups: make([]DebugGroup, 0, len(m.groups))}
+	waitingFor := m.waiting()
 	for _, t := range m.groups {
 		phase, since := t.state.Phase()
-		s.Groups = append(s.Groups, DebugGroup{
+		g := DebugGroup{
 			Index: t.state.Index, Phase: phase, Since: since, Revision: t.view.Revision,
 			Incarnation: t.view.Incarnation, Size: t.view.Size,
 			Pods: len(t.view.Live) + t.view.Terminating, Terminating: t.view.Terminating,
-			WaitingFor: m.waitingFor(&t.view), Journal: t.state.Journal.Records(),
-		})
+			WaitingFor: waitingFor(&t.view),
+		}
+		if journals {
+			g.Journal = t.state.Journal.Records()
+		}
+		s.Groups = append(s.Groups, g)
 	}
 	// Of groups that wait for their first pod nothing else is known yet.
-	waiting := map[int32]string{}
+	others := map[int32]string{}
 	for _, b := range m.blocked {
-		waiting[b.Index] = blockedMessage(b)
+		others[b.Index] = blockedMessage(b)
 	}
 	for index := range m.held {
-		waiting[index] = m.waitingFor(&group.View{Index: index})
+		others[index] = waitingFor(&group.View{Index: index})
 	}
-	for _, index := range slices.Sorted(maps.Keys(waiting)) {
-		if !slices.ContainsFunc(m.groups, func(t *tracked) bool { return t.state.Index == index }) {
-			s.Groups = append(s.Groups, DebugGroup{Index: index, Phase: group.Pending, WaitingFor: waiting[index], Journal: []group.Record{}})
-		}
+	for _, t := range m.groups {
+		delete(others, t.state.Index)
+	}
+	for _, index := range slices.Sorted(maps.Keys(others)) {
+		s.Groups = append(s.Groups, DebugGroup{Index: index, Phase: group.Pending, WaitingFor: others[index], Journal: []group.Record{}})
 	}
 	return s, true
 }
 
 // waitingFor says in words what a group waits for.
-func (m *memory) waitingFor(v *group.View) string {
-	if h, held := m.held[v.Index]; held {
-		return fmt.Sprintf("another try at %s: %s", h.until.UTC().Format(time.RFC3339), h.message)
+func (m *memory) waitingFor(v *group.View) string { return m.waiting()(v) }
+
+// waiting is waitingFor for many groups: what is the same for all is looked up once.
+func (m *memory) waiting() func(v *group.View) string {
+	judged, entries := m.judged(), m.entries()
+	texts := map[int32]string{}
+	for _, s := range slices.Backward(m.stuck) {
+		texts[s.Index] = s.Message
 	}
-	for _, b := range m.blocked {
-		if b.Index == v.Index {
-			return blockedMessage(b)
+	for _, b := range slices.Backward(m.blocked) {
+		texts[b.Index] = blockedMessage(b)
+	}
+	for index, h := range m.held {
+		texts[index] = fmt.Sprintf("another try at %s: %s", h.until.UTC().Format(time.RFC3339), h.message)
+	}
+	return func(v *group.View) string {
+		if text, known := texts[v.Index]; known {
+			return text
 		}
+		return judged.WaitingFor(v, entries[v.Index])
 	}
-	for _, s := range m.stuck {
-		if s.Index == v.Index {
-			return s.Message
-		}
-	}
-	judged := m.judged()
-	return judged.WaitingFor(v, m.entries()[v.Index])
 }

@@ -16,7 +16,7 @@
 //	status.go      the status as a function of what is known
 //	statuswrite.go when and how it is written
 //	events.go      Kubernetes events
-//	debug.go       what /debug/groups shows
+//	debug.go       what /debug/groups and the status page show of groups
 //	measure.go     what metrics are told: the state for gauges, what happens for counters
 //	counted.go     every write, counted
 //

@@ -17,6 +17,16 @@ func (i *Informers) Set(key types.NamespacedName) (*v1.LeaderWorkerSet, bool) {
 	return get[*v1.LeaderWorkerSet](i.sets, key.String())
 }
 
+// Sets returns all cached sets, in no order. They are shared: copy before changing.
+func (i *Informers) Sets() []*v1.LeaderWorkerSet {
+	objs := i.sets.GetStore().List()
+	out := make([]*v1.LeaderWorkerSet, 0, len(objs))
+	for _, obj := range objs {
+		out = append(out, obj.(*v1.LeaderWorkerSet))
+	}
+	return out
+}
+
 // Pod returns the cached, trimmed pod.
 func (i *Informers) Pod(key types.NamespacedName) (*corev1.Pod, bool) {
 	return get[*corev1.Pod](i.pods, key.String())

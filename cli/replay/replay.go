@@ -7,7 +7,6 @@ package replay
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,7 +148,7 @@ func (r *replayer) line(l *controller.Line) error {
 			s.groups[l.Group] = group.NewState(l.Group)
 		}
 		s.groups[l.Group].Fold(*l.Event, l.At)
-		r.print(l, l.Group, describe(l.Event))
+		r.print(l, l.Group, l.Event.Describe())
 	case l.Transition != nil:
 		r.Transitions++
 		s.phases[l.Group] = l.Transition.To
@@ -267,24 +266,6 @@ func actions(p *rollout.Plan) []action {
 		out = append(out, action{-1, "plan again at " + p.WakeAt.UTC().Format("15:04:05.000")})
 	}
 	return out
-}
-
-func describe(e *group.Event) string {
-	if e.Pod == nil {
-		return strings.TrimSpace(fmt.Sprintf("%s worker %d %s %s", e.Kind, e.Worker, e.UID, e.Cause))
-	}
-	p := e.Pod
-	what := fmt.Sprintf("%s %s %s", e.Kind, p.Name, cmp.Or(string(p.Phase), "new"))
-	for _, flag := range []struct {
-		is   bool
-		name string
-	}{{p.Ready, "Ready"}, {p.Terminating, "terminating"}, {p.Restarts > 0, fmt.Sprintf("%d restarts", p.Restarts)},
-		{p.Stuck != "", p.Stuck}, {p.Disrupted, "disrupted"}} {
-		if flag.is {
-			what += ", " + flag.name
-		}
-	}
-	return strings.TrimSpace(what + " " + e.Cause)
 }
 
 // shown says whether what is about a group (-1: about its set) is asked for.

@@ -1,5 +1,5 @@
 // Package serve is the HTTP server of the controller: probes, metrics, profiles,
-// and what is known of the groups. It decides nothing and writes nothing.
+// the status page, and what is known of the groups. It decides nothing and writes nothing.
 package serve
 
 import (
@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 
+	"lws-controller/cli/page"
 	"lws-controller/controller"
 	"lws-controller/informers"
 )
@@ -28,6 +29,9 @@ type Server struct {
 	Lease *leaderelection.HealthzAdaptor
 	// Leading says that this replica holds the lease, or needs none.
 	Leading atomic.Bool
+	// Leader says who holds the lease, as far as this replica knows. Nil: there is no
+	// election, or it has not begun.
+	Leader atomic.Pointer[func() string]
 
 	controller *controller.Controller
 	caches     *informers.Informers
@@ -59,6 +63,7 @@ func New(o Options) *Server {
 	s.mux.HandleFunc("GET /readyz", s.check(map[string]func(*http.Request) error{"lease": s.Lease.Check, "caches": s.cachesFilled}))
 	s.mux.Handle("GET /metrics", o.Metrics)
 	s.mux.HandleFunc("GET /debug/groups", s.groups)
+	(&page.Pages{Caches: o.Caches, Controller: o.Controller, Leading: s.Leading.Load, Leader: s.leader}).Register(s.mux)
 	if o.Profiles {
 		s.mux.HandleFunc("/debug/pprof/", pprof.Index)
 		s.mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -67,6 +72,13 @@ func New(o Options) *Server {
 		s.mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	return s
+}
+
+func (s *Server) leader() string {
+	if leader := s.Leader.Load(); leader != nil {
+		return (*leader)()
+	}
+	return ""
 }
 
 // Listen binds the address and returns the function that serves until the context

@@ -60,6 +60,9 @@ func TestPages(t *testing.T) {
 		{s, "/debug/groups?sets=ns/none", 400, "the only parameter is set="},
 		{s, "/debug/pprof/cmdline", 404, ""},
 		{withProfiles, "/debug/pprof/cmdline", 200, ""},
+		{s, "/", 200, "This replica does not lead"},
+		{s, "/", 200, "The caches of this replica are still being filled"},
+		{s, "/sets/ns/none", 404, "There is no set ns/none."},
 		{s, "/nothing", 404, ""},
 	} {
 		w := httptest.NewRecorder()
@@ -68,10 +71,19 @@ func TestPages(t *testing.T) {
 			t.Errorf("GET %s: %d %q, want %d with %q", tc.path, w.Code, w.Body, tc.status, tc.body)
 		}
 	}
+	for _, path := range []string{"/debug/groups", "/", "/sets/ns/none"} {
+		w := httptest.NewRecorder()
+		s.mux.ServeHTTP(w, httptest.NewRequest(http.MethodDelete, path, nil))
+		if w.Code != http.StatusMethodNotAllowed {
+			t.Errorf("DELETE %s: %d, want 405: the pages are read-only", path, w.Code)
+		}
+	}
+	who := func() string { return "pod-7_1234" }
+	s.Leader.Store(&who)
 	w := httptest.NewRecorder()
-	s.mux.ServeHTTP(w, httptest.NewRequest(http.MethodDelete, "/debug/groups", nil))
-	if w.Code != http.StatusMethodNotAllowed {
-		t.Errorf("DELETE: %d, want 405: the pages are read-only", w.Code)
+	s.mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if !strings.Contains(w.Body.String(), "The leader is pod-7_1234") {
+		t.Errorf("the page of a replica that does not lead lacks who does:\n%s", w.Body)
 	}
 }
 

@@ -1,6 +1,12 @@
 package group
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Kind is what an event says.
 type Kind string
@@ -41,4 +47,23 @@ func Observed(p Pod) Event { return Event{Kind: PodObserved, Worker: p.Worker, P
 // Accepted is the event for the pod in the answer to a create or patch.
 func Accepted(p Pod, why string) Event {
 	return Event{Kind: WriteAccepted, Worker: p.Worker, Pod: &p, Cause: why}
+}
+
+// Describe says in a line what the event says.
+func (e *Event) Describe() string {
+	if e.Pod == nil {
+		return strings.TrimSpace(fmt.Sprintf("%s worker %d %s %s", e.Kind, e.Worker, e.UID, e.Cause))
+	}
+	p := e.Pod
+	what := fmt.Sprintf("%s %s %s", e.Kind, p.Name, cmp.Or(string(p.Phase), "new"))
+	for _, flag := range []struct {
+		is   bool
+		name string
+	}{{p.Ready, "Ready"}, {p.Terminating, "terminating"}, {p.Restarts > 0, fmt.Sprintf("%d restarts", p.Restarts)},
+		{p.Stuck != "", p.Stuck}, {p.Disrupted, "disrupted"}} {
+		if flag.is {
+			what += ", " + flag.name
+		}
+	}
+	return strings.TrimSpace(what + " " + e.Cause)
 }
