@@ -97,11 +97,16 @@ mutants: ## plant bugs in the controller and check that an invariant names each
 control-plane: ## build the control plane for tests and demo, unless it is there
 	@go -C e2e run $(E2E_FLAGS) ./cmd/cluster build
 
+.PHONY: browser
+browser: ## install Chromium for the tests of the status page, unless it is there
+	@e2e/page/browser.sh
+
 # Results are not cached: they depend on programs that go test does not know.
 .PHONY: e2e
 e2e: ## end-to-end tests on a real control plane
 	$(say) 'e2e: the control plane, built once'
 	@$(MAKE) --no-print-directory control-plane
+	@$(MAKE) --no-print-directory browser
 	$(say) 'e2e: go test $(or $(RACE),without -race: no C compiler), $(E2E_PARALLEL) packages at a time'
 	KUBE_CACHE_MUTATION_DETECTOR=true go -C e2e test $(E2E_FLAGS) $(RACE) -count=1 \
 		-p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) ./...

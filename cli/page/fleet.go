@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "lws-controller/api/v1"
+	"lws-controller/controller"
+	"lws-controller/controller/group"
 )
 
 const (
@@ -35,6 +37,30 @@ type fleetSet struct {
 	Cells []cell
 	// CellsOf is how many groups there are, where there are more than cells.
 	CellsOf int
+	// Waits says what the first group that is not Ready waits for.
+	Waits string
+}
+
+// Told says that the cells alone tell all that the counts of phases do.
+func (s fleetSet) Told() bool {
+	return len(s.Cells) > 0 && len(s.Phases) == 1 && s.Phases[0].Phase == group.Ready
+}
+
+// show adds the groups of a set as cells, at most so many, and returns how many they are.
+// What a group waits for need not be told beside what is wrong with the set.
+func (s *fleetSet) show(known *controller.DebugSet, most int) int {
+	groups, all := window(known, 0, most)
+	for i := range groups {
+		g := &groups[i]
+		s.Cells = append(s.Cells, cellOf(g, known))
+		if s.Waits == "" && len(s.Troubles) == 0 && g.Phase != group.Ready && g.WaitingFor != "" {
+			s.Waits = fmt.Sprintf("Group %d waits for %s", g.Index, shortened(g.WaitingFor, maxText))
+		}
+	}
+	if len(groups) < all {
+		s.CellsOf = all
+	}
+	return len(groups)
 }
 
 // matching are the sets that the filter leaves, those in trouble first.

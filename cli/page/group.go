@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	v1 "lws-controller/api/v1"
 	"lws-controller/controller"
 	"lws-controller/controller/group"
 )
@@ -27,13 +26,13 @@ type entry struct {
 }
 
 // journal is what is kept of a group, the newest first.
-func journal(g *controller.DebugGroup, r *v1.GroupRestarts, now time.Time) []entry {
+func journal(g *controller.DebugGroup, now time.Time) []entry {
 	var out []entry
-	for _, record := range slices.Backward(g.Journal) {
+	for at, record := range slices.Backward(g.Journal) {
 		e := entry{Ago: ago(now, record.At), When: record.At.UTC().Format("2006-01-02 15:04:05.000")}
 		switch {
 		case record.Transition != nil:
-			m := newMove(moved{g.Index, record.Transition}, r, now)
+			m := newMove(g.Journal, at, now)
 			e.Move, e.After = &m, record.Transition.After.Round(time.Millisecond).String()
 		case record.Event != nil:
 			e.Event = shortened(record.Event.Describe(), maxText)

@@ -99,13 +99,7 @@ func (p *Pages) fleet(w http.ResponseWriter, r *http.Request) {
 		key := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
 		s := fleetSet{summary: summarise(set, namesOf(p.Caches.Revisions(key)), v.At)}
 		if known, ok := p.Controller.Glance(key, false, until); ok {
-			groups, all := window(&known, 0, min(setCells, left))
-			for i := range groups {
-				s.Cells = append(s.Cells, cellOf(&groups[i], &known))
-			}
-			if left -= len(groups); len(groups) < all {
-				s.CellsOf = all
-			}
+			left -= s.show(&known, min(setCells, left))
 		}
 		v.Sets = append(v.Sets, s)
 	}
@@ -138,7 +132,7 @@ func (p *Pages) set(w http.ResponseWriter, r *http.Request) {
 		for i := range groups {
 			v.Cells = append(v.Cells, cellOf(&groups[i], &known))
 		}
-		v.Groups, v.Recent = rows(groups, set, names, v.At)
+		v.Groups, v.Causes = rows(groups, set, names, v.At), causes(groups, v.At)
 	}
 	v.Revisions = revisions(objects, &set.Status, known.Groups, v.At)
 	p.write(w, r, http.StatusOK, setPage, v)
@@ -163,8 +157,7 @@ func (p *Pages) group(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	names := namesOf(p.Caches.Revisions(key))
-	restarts := restartsOf(&set.Status)[g.Index]
-	v.Known, v.groupRow, v.Journal = ok, newRow(&g, known.Replicas, restarts, names, maxText, v.At), journal(&g, restarts, v.At)
+	v.Known, v.groupRow, v.Journal = ok, newRow(&g, known.Replicas, restartsOf(&set.Status)[g.Index], names, maxText, v.At), journal(&g, v.At)
 	p.write(w, r, http.StatusOK, groupPage, v)
 }
 

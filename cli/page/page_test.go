@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,44 @@ func TestOrder(t *testing.T) {
 	}
 	if got := text(html); !strings.Contains(got, "4 sets 1 in trouble 1 on the way 1 paused 1 available") {
 		t.Errorf("counts: %s", got)
+	}
+}
+
+// TestWaits: of a set that is not Ready the fleet tells what it waits for, once.
+func TestWaits(t *testing.T) {
+	w := rollingOut()
+	w.add("red", "slow", 3, is(v1.ConditionProgressing, v1.ReasonGroupsProgressing, "Replicas are progressing"))
+	w.groups["red/slow"] = controller.DebugSet{Replicas: 3, Groups: []controller.DebugGroup{{Index: 0, Phase: group.Ready, WaitingFor: "its recreation"},
+		{Index: 1, Phase: group.Pending, WaitingFor: "pod slow-1: ImagePullBackOff"}, {Index: 2, Phase: group.Pending, WaitingFor: "pod slow-2: ImagePullBackOff"}}}
+	got := text(w.page(t, "/"))
+	if strings.Count(got, " waits for ") != 1 || !strings.Contains(got, "Group 1 waits for pod slow-1: ImagePullBackOff") {
+		t.Errorf("what is told: %s", got)
+	}
+}
+
+// TestCauses: what has befallen many groups is told once, the newest first, and a failure
+// with what was seen of it.
+func TestCauses(t *testing.T) {
+	var groups []controller.DebugGroup
+	for i := range int32(30) {
+		groups = append(groups, controller.DebugGroup{Index: i, Journal: []group.Record{
+			changed(group.WorkersStarting, group.Ready, "every pod Ready", time.Hour), changed(group.Ready, group.Recycling, "Update", time.Duration(60-i)*time.Minute),
+			changed(group.Recycling, group.Pending, "all pods gone", time.Second)}})
+	}
+	failed := func(d time.Duration) []group.Record {
+		return []group.Record{
+			{At: before(d), Event: &group.Event{Kind: group.PodObserved, Pod: &group.Pod{Name: "web-7-1", Phase: "Failed"}}},
+			{At: before(d), Event: &group.Event{Kind: group.PodObserved, Pod: &group.Pod{Name: "web-7", Phase: "Running", Ready: true}}},
+			changed(group.Ready, group.Recycling, "Failure", d)}
+	}
+	groups[7].Journal = append(failed(2*time.Hour), failed(time.Minute)...)
+	var got []string
+	for _, c := range causes(groups, now) {
+		got = append(got, fmt.Sprintf("%s %s→%s %s in %v and %d", c.Ago, c.From, c.To, c.Cause, c.Groups, c.More))
+	}
+	want := []string{"60s Ready→Recycling Failure: PodObserved web-7-1 Failed in [7] and 0", "31m Ready→Recycling Update in [29 28 27 26 25 24 23 22 21 20] and 19"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

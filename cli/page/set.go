@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "lws-controller/api/v1"
@@ -26,8 +27,8 @@ const (
 	// leastText.
 	pageText  = 160_000
 	leastText = 120
-	// recentCauses is how many takedowns and setbacks are listed.
-	recentCauses = 12
+	// lastCauses is how many causes of setbacks are listed.
+	lastCauses = 12
 )
 
 type setView struct {
@@ -39,7 +40,7 @@ type setView struct {
 	// Known: the groups are known one by one.
 	Known  bool
 	Cells  []cell
-	Recent []move
+	Causes []cause
 	Groups []groupRow
 	// AllGroups is how many there are, First and Last which of them are shown.
 	AllGroups, First, Last int
@@ -78,30 +79,96 @@ type groupRow struct {
 	Earlier     []move
 }
 
-// moved is a transition of a group.
-type moved struct {
-	index int32
-	*group.Transition
-}
-
 // move is a transition in words.
 type move struct {
-	Group     int32
 	From, To  group.Phase
 	Class     string
 	Cause     string
 	Ago, When string
 }
 
-// newMove tells that a failure had the group taken down with the failure, where the
-// status still has that: r is its last recreation, if there is one.
-func newMove(t moved, r *v1.GroupRestarts, now time.Time) move {
-	m := move{Group: t.index, From: t.From, To: t.To, Class: lookOf(t.To).Class, Cause: t.Cause, Ago: ago(now, t.At), When: stamp(t.At)}
-	if r != nil && t.Cause == string(v1.RecycleFailure) && near(t.At, r.LastAt.Time) {
-		m.Cause += ": " + r.Reason
+// newMove is the transition at a place in a journal. Where a failure had the group taken
+// down, it names what was seen of it.
+func newMove(journal []group.Record, at int, now time.Time) move {
+	t := journal[at].Transition
+	m := move{From: t.From, To: t.To, Class: lookOf(t.To).Class, Cause: t.Cause, Ago: ago(now, t.At), When: stamp(t.At)}
+	if t.Cause == string(v1.RecycleFailure) || t.To == group.Failed {
+		if e := culprit(journal[:at]); e != nil {
+			m.Cause += ": " + e.Describe()
+		}
 	}
 	m.Cause = shortened(m.Cause, leastText)
 	return m
+}
+
+// culprit is the last event that shows a pod in trouble, nil if there is none.
+func culprit(journal []group.Record) *group.Event {
+	for _, r := range slices.Backward(journal) {
+		if e := r.Event; e != nil && (e.Kind == group.PodGone || e.Pod != nil && (e.Pod.Phase == corev1.PodFailed || e.Pod.Died != nil || e.Pod.Restarts > 0)) {
+			return e
+		}
+	}
+	return nil
+}
+
+// cause is why groups were taken down or ceased to be Ready: what has befallen many of
+// them is told once.
+type cause struct {
+	move
+	// Groups are the indices of those last concerned, the newest first; More is how many
+	// others there are.
+	Groups []int32
+	More   int
+}
+
+// causeGroups is how many groups are named for each cause.
+const causeGroups = 10
+
+// setback is a transition that takes a group from where it should be.
+func setback(t *group.Transition) bool {
+	return t.From == group.Ready || t.To == group.Recycling || t.To == group.Failed
+}
+
+// causes are the last setbacks of groups, the newest first.
+func causes(groups []controller.DebugGroup, now time.Time) []cause {
+	type place struct {
+		g  *controller.DebugGroup
+		at int
+	}
+	var places []place
+	for i := range groups {
+		for at, r := range groups[i].Journal {
+			if r.Transition != nil && setback(r.Transition) {
+				places = append(places, place{&groups[i], at})
+			}
+		}
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		return b.g.Journal[b.at].Transition.At.Compare(a.g.Journal[a.at].Transition.At)
+	})
+	var out []cause
+	told := map[group.Transition]int{}
+	for _, p := range places {
+		t := p.g.Journal[p.at].Transition
+		alike := group.Transition{From: t.From, To: t.To, Cause: t.Cause}
+		i, known := told[alike]
+		if !known {
+			if len(out) == lastCauses {
+				continue
+			}
+			i = len(out)
+			told[alike] = i
+			out = append(out, cause{move: newMove(p.g.Journal, p.at, now)})
+		}
+		switch c := &out[i]; {
+		case slices.Contains(c.Groups, p.g.Index):
+		case len(c.Groups) < causeGroups:
+			c.Groups = append(c.Groups, p.g.Index)
+		default:
+			c.More++
+		}
+	}
+	return out
 }
 
 func stamp(at time.Time) string {
@@ -119,7 +186,7 @@ func facts(set *v1.LeaderWorkerSet) []fact {
 	out := []fact{
 		{"Budget", fmt.Sprintf("%s unavailable, %s more", r.MaxUnavailable.String(), r.MaxSurge.String())},
 		{"Startup", string(cmp.Or(set.Spec.StartupPolicy, v1.LeaderCreatedStartupPolicy))},
-		{"Restarts", string(cmp.Or(set.Spec.LeaderWorkerTemplate.RestartPolicy, v1.RecreateGroupOnPodRestart))},
+		{"Restart policy", string(cmp.Or(set.Spec.LeaderWorkerTemplate.RestartPolicy, v1.RecreateGroupOnPodRestart))},
 		{"Generation", fmt.Sprintf("%d, taken up %d", set.Generation, set.Status.ObservedGeneration)},
 		{"Established", fmt.Sprintf("%d groups", set.Status.EstablishedReplicas)},
 	}
@@ -208,39 +275,27 @@ func restartsOf(status *v1.LeaderWorkerSetStatus) map[int32]*v1.GroupRestarts {
 	return out
 }
 
-// rows are the lines of the groups, those first that are not Ready, and the last causes
-// of all of them.
-func rows(groups []controller.DebugGroup, set *v1.LeaderWorkerSet, names revisionNames, now time.Time) (out []groupRow, recent []move) {
+// rows are the lines of the groups, those first that are not Ready.
+func rows(groups []controller.DebugGroup, set *v1.LeaderWorkerSet, names revisionNames, now time.Time) (out []groupRow) {
 	restarts := restartsOf(&set.Status)
 	most := max(1, pageMoves/max(1, len(groups)))
 	text := min(maxText, max(leastText, pageText/max(1, len(groups))))
-	var setbacks []moved
 	for i := range groups {
 		g := &groups[i]
 		row := newRow(g, replicasOf(set), restarts[g.Index], names, text, now)
-		for _, record := range slices.Backward(g.Journal) {
-			t := record.Transition
-			if t == nil {
-				continue
-			}
-			if t.From == group.Ready || t.To == group.Recycling || t.To == group.Failed {
-				setbacks = append(setbacks, moved{g.Index, t})
-			}
+		for at := len(g.Journal) - 1; at >= 0 && len(row.Earlier) < most-1; at-- {
 			switch {
+			case g.Journal[at].Transition == nil:
 			case row.Last.To == "":
-				row.Last = newMove(moved{g.Index, t}, restarts[g.Index], now)
-			case len(row.Earlier) < most-1:
-				row.Earlier = append(row.Earlier, newMove(moved{g.Index, t}, restarts[g.Index], now))
+				row.Last = newMove(g.Journal, at, now)
+			default:
+				row.Earlier = append(row.Earlier, newMove(g.Journal, at, now))
 			}
 		}
 		out = append(out, row)
 	}
 	slices.SortStableFunc(out, func(a, b groupRow) int { return order(a.Phase) - order(b.Phase) })
-	slices.SortStableFunc(setbacks, func(a, b moved) int { return b.At.Compare(a.At) })
-	for _, m := range setbacks[:min(len(setbacks), recentCauses)] {
-		recent = append(recent, newMove(m, restarts[m.index], now))
-	}
-	return out, recent
+	return out
 }
 
 // order is that of the table: what needs help comes first.
@@ -276,6 +331,3 @@ func newRow(g *controller.DebugGroup, replicas int32, r *v1.GroupRestarts, names
 	}
 	return row
 }
-
-// near says that two times, of which one may be cut to the second, are those of one act.
-func near(a, b time.Time) bool { return a.Sub(b).Abs() < 2*time.Second }
