@@ -244,15 +244,16 @@ func TestNotices(t *testing.T) {
 func TestBounds(t *testing.T) {
 	w := crowd(pageGroups)
 	path := "/sets/default/" + w.sets[0].Name
-	best := time.Hour
-	for range 5 {
-		start := time.Now()
-		w.page(t, path)
-		best = min(best, time.Since(start))
-	}
 	limit := 100 * time.Millisecond
 	if raced {
 		limit *= 10
+	}
+	// The machine may be busy with others now and then.
+	best := time.Hour
+	for try := 0; try < 20 && best > limit; try++ {
+		start := time.Now()
+		w.page(t, path)
+		best = min(best, time.Since(start))
 	}
 	size := len(w.page(t, path))
 	t.Logf("%d groups: %s, %d bytes", pageGroups, best, size)
