@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"lws-controller/e2e/harness"
@@ -199,17 +200,24 @@ func (b *tab) whole() {
 	}
 }
 
-// picture keeps a screenshot of the whole page.
+// pictureHeight is how much of a page a screenshot shows at most, in pixels.
+const pictureHeight = 3000
+
+// picture keeps a screenshot of the page.
 func (b *tab) picture(name string) {
 	b.t.Helper()
+	size := eval[[]float64](b, `[document.documentElement.clientWidth, document.documentElement.scrollHeight]`)
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
 	defer cancel()
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	shot, err := chromedp.Run(ctx, func(ctx context.Context, target *chromedp.Target) (page.CaptureScreenshotResult, error) {
+		return cdp.Call(ctx, target, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true),
+			Clip: &page.Viewport{Width: size[0], Height: min(size[1], pictureHeight), Scale: 1}})
+	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	path := filepath.Join(b.t.ArtifactDir(), name+".png")
-	if err := os.WriteFile(path, png, 0o644); err != nil {
+	if err := os.WriteFile(path, shot.Data, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Logf("screenshot %s", path)

@@ -24,33 +24,37 @@ func TestStatusPage(t *testing.T) {
 	ns := env.Namespace(t)
 	fleet(t, ns)
 	set := inTheMiddle(t, ns)
+	path := fmt.Sprintf("/sets/%s/%s", set.Namespace, set.Name)
+	// These change nothing, so that they can run side by side.
 	t.Run("Views", func(t *testing.T) {
+		tests := map[string]func(*testing.T){
+			"NoScript": func(t *testing.T) { noScript(t, browser, ns) },
+			"Silence":  func(t *testing.T) { silence(t, browser) },
+			"Keyboard": func(t *testing.T) { keyboard(t, browser, path, ns) },
+			"Marked": func(t *testing.T) {
+				held(t, browser, path, `getSelection().selectAllChildren(document.querySelector("h1"))`, `getSelection().removeAllRanges()`)
+			},
+			"Off": func(t *testing.T) {
+				held(t, browser, path, `document.querySelector("#live input").click()`, `document.querySelector("#live input").click()`)
+			},
+		}
 		for name, look := range map[string]func(*testing.T, context.Context, *harness.Set, string, int){
 			"Fleet": lookAtFleet, "Set": lookAtSet, "Group": lookAtGroup, "Missing": lookAtMissing,
 		} {
 			for _, scheme := range []string{"light", "dark"} {
 				for _, width := range []int{1400, 400} {
-					t.Run(fmt.Sprintf("%s-%s-%d", name, scheme, width), func(t *testing.T) {
-						t.Parallel()
-						look(t, browser, set, scheme, width)
-					})
+					tests[fmt.Sprintf("%s-%s-%d", name, scheme, width)] = func(t *testing.T) { look(t, browser, set, scheme, width) }
 				}
 			}
 		}
-	})
-	t.Run("Behaviour", func(t *testing.T) {
-		for name, test := range map[string]func(*testing.T){
-			"Refresh":  func(t *testing.T) { refresh(t, browser, set) },
-			"NoScript": func(t *testing.T) { noScript(t, browser, ns) },
-			"Silence":  func(t *testing.T) { silence(t, browser) },
-			"Keyboard": func(t *testing.T) { keyboard(t, browser, set) },
-		} {
+		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				test(t)
 			})
 		}
 	})
+	t.Run("Refresh", func(t *testing.T) { refresh(t, browser, set) })
 	t.Run("Follower", func(t *testing.T) { follower(t, browser, set) })
 }
 
@@ -119,7 +123,7 @@ func lookAtSet(t *testing.T, browser context.Context, set *harness.Set, scheme s
 	b.says("tbody", " to be gone (Update)")
 	b.says(".conditions", "Degraded True", "ReplicaRestartBudgetExceeded", "UpdateInProgress True")
 	b.says(".revisions", "update", "current", "163 Ready", "17 Recycling")
-	b.says(".recent", "Recycling Update in ", " more", "Failure: PodObserved "+set.Name+"-251-1 Failed in 251, 250", "Failed restart budget spent")
+	b.says(".recent", "Recycling Update in ", " more", "Failure: PodObserved "+set.Name+"-25", "-1 Failed in 25", "Ready → WorkersStarting a worker not Ready in 261, 25", "Failed restart budget spent")
 	b.says("dl", "20 unavailable", "1 for each group")
 	b.whole()
 }
@@ -170,22 +174,22 @@ func refresh(t *testing.T, browser context.Context, set *harness.Set) {
 			t.Errorf("not so: %s", what)
 		}
 	}
-	// Not while somebody marks text, nor when it is switched off.
-	for hold, release := range map[string]string{
-		`getSelection().selectAllChildren(document.querySelector("h1"))`: `getSelection().removeAllRanges()`,
-		`document.querySelector("#live input").click()`:                  `document.querySelector("#live input").click()`,
-	} {
-		b.do(chromedp.Evaluate[chromedp.Void](hold + `; window.held = undefined`))
-		// A refresh under way may still come in.
-		time.Sleep(time.Second)
-		b.do(chromedp.Evaluate[chromedp.Void](`window.held = document.querySelector("main")`))
-		time.Sleep(3 * time.Second)
-		if !eval[bool](b, `window.held === document.querySelector("main")`) {
-			t.Errorf("refreshed in spite of %s", hold)
-		}
-		b.do(chromedp.Evaluate[chromedp.Void](release))
-		b.wait("the refresh after "+release, `window.held !== document.querySelector("main")`)
+	b.whole()
+}
+
+// held: a page is not renewed from one script on until another one.
+func held(t *testing.T, browser context.Context, path, hold, release string) {
+	b := open(t, browser, path, "light", 1400)
+	b.do(chromedp.Evaluate[chromedp.Void](hold))
+	// What is under way may still come in.
+	time.Sleep(time.Second)
+	b.do(chromedp.Evaluate[chromedp.Void](`window.held = document.querySelector("main")`))
+	time.Sleep(3 * time.Second)
+	if !eval[bool](b, `window.held === document.querySelector("main")`) {
+		t.Errorf("renewed in spite of %s", hold)
 	}
+	b.do(chromedp.Evaluate[chromedp.Void](release))
+	b.wait("the page to be renewed after "+release, `window.held !== document.querySelector("main")`)
 	b.whole()
 }
 
@@ -221,8 +225,8 @@ func silence(t *testing.T, browser context.Context) {
 }
 
 // keyboard: everything can be reached by keys alone.
-func keyboard(t *testing.T, browser context.Context, set *harness.Set) {
-	b := open(t, browser, fmt.Sprintf("/sets/%s/%s", set.Namespace, set.Name), "light", 1400)
+func keyboard(t *testing.T, browser context.Context, path, ns string) {
+	b := open(t, browser, path, "light", 1400)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#live input").click(); document.activeElement.blur()`))
 	var reached []string
 	for range 9 {
@@ -232,7 +236,7 @@ func keyboard(t *testing.T, browser context.Context, set *harness.Set) {
 			t.Errorf("%s shows no focus", reached[len(reached)-1])
 		}
 	}
-	want := []string{"LeaderWorkerSets", "q", "Filter", "checkbox", "All sets", set.Namespace, "Skip the cells", "c0", "c1"}
+	want := []string{"LeaderWorkerSets", "q", "Filter", "checkbox", "All sets", ns, "Skip the cells", "c0", "c1"}
 	if !slices.Equal(reached, want) {
 		t.Errorf("the tabulator leads to %q, want %q", reached, want)
 	}
