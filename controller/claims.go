@@ -14,6 +14,7 @@ import (
 	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 	"lws-controller/controller/rollout"
+	"lws-controller/revision"
 	"lws-controller/topology"
 )
 
@@ -149,12 +150,17 @@ func podOwner(p group.PodRef) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID, Controller: &controller}
 }
 
-// condemned names the claims that are to go with a pod: those of a group that is
-// scaled down, and of a worker that the group will not have again at its next size.
 func (x *execution) condemned(d rollout.Deletion) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.m.history.ByKey(x.m.group(d.Index).view.Revision)
+	return Condemned(x.m.set, x.m.history, x.m.group(d.Index).view.Revision, d)
+}
+
+// Condemned names the claims that are to go with a pod of a group of this revision: those
+// of a group that is scaled down, and of a worker that the group will not have again at
+// its next size.
+func Condemned(set *v1.LeaderWorkerSet, history *revision.History, key string, d rollout.Deletion) []string {
+	r := history.ByKey(key)
 	if r == nil || len(r.Template.VolumeClaimTemplates) == 0 {
 		return nil
 	}
@@ -162,14 +168,14 @@ func (x *execution) condemned(d rollout.Deletion) []string {
 	if policy == nil || policy.WhenScaled != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
 		return nil
 	}
-	recycling := x.m.set.Status.Recycling
+	recycling := set.Status.Recycling
 	i := slices.IndexFunc(recycling, func(e v1.RecyclingGroup) bool { return e.Index == d.Index })
 	if i < 0 {
 		return nil
 	}
 	if entry := recycling[i]; entry.Cause != v1.RecycleScaleDown {
-		next := x.m.history.ByKey(entry.Revision)
-		if next == nil || d.Pod.Worker < x.m.groupOf(next, d.Index, 0).Size() {
+		next := history.ByKey(entry.Revision)
+		if next == nil || d.Pod.Worker < GroupOf(set, next, d.Index, 0).Size() {
 			return nil
 		}
 	}

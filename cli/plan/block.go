@@ -84,6 +84,7 @@ func attentionAfter(s *Snapshot, w *world, tally rollout.Tally) []string {
 	for _, index := range slices.Sorted(maps.Keys(w.blocked)) {
 		say("group %d: %s", index, w.blocked[index])
 	}
+	out = append(out, w.claims.attention()...)
 	out = append(out, quotas(s.Quotas, w)...)
 	if w.stalled {
 		say("the rollout stalls: nothing moves for %s", in.ProgressDeadline)

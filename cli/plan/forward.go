@@ -36,6 +36,7 @@ type world struct {
 	before, usage, peak corev1.ResourceList
 	// homeless are groups with a pod that at some time fitted no node, and why.
 	homeless map[int32]string
+	claims   claims
 	blocked  map[int32]string
 	stalled  bool
 	report   *Report
@@ -131,6 +132,7 @@ func (w *world) populate(s *Snapshot) {
 	for i := range s.Workloads {
 		w.known.Workloads[s.Workloads[i].Name] = controller.WorkloadSeen(s.After, w.known.History, &s.Workloads[i])
 	}
+	w.claims.populate(s)
 	w.known.Groups = w.views()
 	for key := range w.sizes {
 		w.broken[key] = w.options.AssumeBroken && key == w.known.Update && w.report.Revision.State != RevisionUnchanged || w.isBroken(key)
@@ -201,6 +203,7 @@ func (w *world) sync() (acted bool, wake time.Time) {
 		status.Recycling, status.GroupRestarts = plan.Recycling, plan.Restarts
 	}
 	for _, d := range plan.Delete {
+		w.claims.condemn(controller.Condemned(w.known.Set, w.known.History, w.group(d.Index).view.Revision, d))
 		w.fold(d.Index, group.Event{Kind: group.DeleteAccepted, Worker: d.Pod.Worker, UID: d.Pod.UID})
 	}
 	for _, name := range plan.DeleteServices {

@@ -158,6 +158,38 @@ func noGangs(s *Snapshot) {
 	s.NoGangs = "the cluster has no PodGroups"
 }
 
+// claimed has each pod have a claim, which exists, with this policy for a scale-down.
+func claimed(policy appsv1.PersistentVolumeClaimRetentionPolicyType) func(*Snapshot) {
+	return func(s *Snapshot) {
+		old := s.Before.DeepCopy()
+		for _, set := range []*v1.LeaderWorkerSet{old, s.Before, s.After} {
+			t := &set.Spec.LeaderWorkerTemplate
+			t.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+			t.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: policy}
+		}
+		history, _ := revision.NewHistory(nil)
+		r, err := history.Next(old, history.Wanted(old, time.Time{}), time.Time{}, "")
+		if err != nil {
+			panic(err)
+		}
+		s.Revisions = []*appsv1.ControllerRevision{r.Object}
+		s.Before.Status.CurrentRevision, s.Before.Status.UpdateRevision = r.Key, r.Key
+		s.After.Status = *s.Before.Status.DeepCopy()
+		s.Claims = []corev1.PersistentVolumeClaim{}
+		for i := range s.Pods {
+			s.Pods[i].Labels[v1.LabelRevision] = r.Key
+			s.Claims = append(s.Claims, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-" + s.Pods[i].Name}})
+		}
+	}
+}
+
+// another has a claim of group 4 be a StatefulSet's.
+func another(s *Snapshot) {
+	yes := true
+	s.Claims = append(s.Claims, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-demo-4-1",
+		OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "demo-4", UID: "other", Controller: &yes}}}})
+}
+
 func unknown(s *Snapshot) { s.Nodes = nil }
 
 func TestPlans(t *testing.T) {
@@ -169,6 +201,10 @@ func TestPlans(t *testing.T) {
 		"placed":                 {image, exclusive},
 		"placed, unknown nodes":  {image, exclusive, unknown},
 		"kueue":                  {image, queued},
+		"claims, down, delete":   {claimed("Delete"), scale(2)},
+		"claims, down, retain":   {claimed("Retain"), scale(2)},
+		"claims, smaller":        {claimed("Delete"), size(1)},
+		"claims, up":             {claimed("Delete"), scale(5), another},
 		"gang":                   {image, gangs},
 		"gang, more":             {scale(6), gangs},
 		"gang, more in a rack":   {scale(6), rackGangs},

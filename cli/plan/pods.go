@@ -116,6 +116,7 @@ func (w *world) observe(index, worker int32, p *corev1.Pod) {
 func (w *world) createPod(c *rollout.Creation, worker int32) {
 	g := controller.GroupOf(w.known.Set, w.known.History.ByKey(c.Revision), c.Index, c.Incarnation)
 	g.RecycledAt, g.Gang = c.RecycledAt, c.Gang
+	w.claims.make(w.known.Set, g.Claims(worker))
 	made := g.Pod(worker)
 	made.UID = types.UID(fmt.Sprintf("made-%d", w.version))
 	made.ResourceVersion = w.nextVersion()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,6 +70,7 @@ func (r Reader) read(ctx context.Context, c *Change, now time.Time) (*Snapshot, 
 	}
 	s.Services = services.Items
 	r.readGangs(ctx, c, s, ofSet)
+	r.readClaims(ctx, c, s)
 	r.readCapacity(ctx, c, s)
 	if list, err := r.Kube.CoreV1().ResourceQuotas(c.Namespace).List(ctx, metav1.ListOptions{}); err != nil {
 		s.Notes = append(s.Notes, fmt.Sprintf("quotas are not looked at: %v", err))
@@ -97,6 +99,22 @@ func (r Reader) readGangs(ctx context.Context, c *Change, s *Snapshot, ofSet met
 		s.Notes = append(s.Notes, fmt.Sprintf("Workloads are not looked at: %v", err))
 	} else {
 		s.Workloads = workloads.Items
+	}
+}
+
+// readClaims reads the claims, if the set has any and that is allowed.
+func (r Reader) readClaims(ctx context.Context, c *Change, s *Snapshot) {
+	if len(s.After.Spec.LeaderWorkerTemplate.VolumeClaimTemplates) == 0 {
+		return
+	}
+	list, err := r.Kube.CoreV1().PersistentVolumeClaims(c.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		s.Notes = append(s.Notes, fmt.Sprintf("claims are not looked at: %v", err))
+		return
+	}
+	s.Claims = slices.Clip(list.Items)
+	if s.Claims == nil {
+		s.Claims = []corev1.PersistentVolumeClaim{}
 	}
 }
 

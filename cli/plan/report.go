@@ -24,6 +24,8 @@ type Snapshot struct {
 	PodGroups []schedulingv1beta1.PodGroup
 	Workloads []schedulingv1beta1.Workload
 	NoGangs   string
+	// Claims are all of the namespace; nil: not known.
+	Claims []corev1.PersistentVolumeClaim
 	// Nodes, and what Others run on them; nil Nodes: not known.
 	Nodes  []corev1.Node
 	Others []corev1.Pod
