@@ -203,7 +203,7 @@ func newLeader(t *testing.T, p *prometheus, ns string) *harness.Set {
 		`sum(lws_rollout_duration_seconds_count)`:                             1,
 		`sum(lws_event_to_write_duration_seconds_count) > bool 5`:             1,
 		`count(lws_group_phase_timestamp_seconds{phase="Ready",name="last"})`: 3,
-		`max(lws_set_rollout_duration_seconds{name="last"}) > bool 0`:         1,
+		`max(lws_set_rollout_duration_seconds{name="last"}) >= bool 0`:        1,
 	} {
 		waitValue(t, p, expr, func(v float64) bool { return v == want })
 	}
