@@ -22,7 +22,7 @@ func TestContrast(t *testing.T) {
 		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(css, -1) {
 			colours[m[1]] = m[2]
 		}
-		pairs := [][2]string{{"notice-text", "notice"}, {"trouble-text", "trouble"}, {"text", "card"}}
+		pairs := [][2]string{{"notice-text", "notice"}, {"trouble-text", "trouble"}, {"text", "card"}, {"dim", "card"}}
 		for _, l := range looks {
 			pairs = append(pairs, [2]string{l.Class + "-text", l.Class})
 		}

@@ -226,7 +226,7 @@ func TestNotices(t *testing.T) {
 		"no leader":  {func(w *world) { w.follower = true }, "/sets/green/web", "No other replica is known to lead."},
 		"fenced":     {func(w *world) { w.fenced = "lease a/b is held by c" }, "/", "nothing is written: lease a/b is held by c"},
 		"busy":       {func(w *world) { delete(w.groups, "green/web") }, "/sets/green/web", "The set is being synced, or its turn has not come yet"},
-		"busy group": {func(w *world) { delete(w.groups, "green/web") }, "/sets/green/web/0", "The set is being synced, or its turn has not come yet"},
+		"busy group": {func(w *world) { delete(w.groups, "green/web") }, "/sets/green/web/0", "Group 0 Nothing is known here of this group."},
 	} {
 		w := rollingOut()
 		if strings.Contains(text(w.page(t, tc.path)), tc.want) {
