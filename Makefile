@@ -17,6 +17,9 @@ E2E_PARALLEL ?= 2
 # Longest time for one package of end-to-end tests.
 E2E_TIMEOUT ?= 20m
 
+# The module that writes the dashboards, whose tests check their queries.
+DASHBOARDS := deploy/monitoring/dashboards/generate
+
 say = @printf '\n== %s\n'
 
 .PHONY: help
@@ -28,11 +31,13 @@ build: ## build the controller into bin/
 	go build -o bin/lws-controller .
 
 .PHONY: generate
-generate: ## make deepcopy functions and the CRD anew from api/v1, and tidy go.mod
+generate: ## make deepcopy functions, the CRD and the dashboards anew, and tidy go.mod
 	api/generate.sh
+	go -C $(DASHBOARDS) run .
 	go mod tidy
 	go -C e2e mod tidy
 	go -C e2e/tools mod tidy
+	go -C $(DASHBOARDS) mod tidy
 
 .PHONY: test
 test: fmt vet lint verify unit rules prove e2e ## all checks and tests, in the order fmt vet lint verify unit rules prove e2e
@@ -50,25 +55,30 @@ vet: ## go vet
 	go vet ./...
 	go -C e2e vet ./...
 	go -C e2e/tools vet ./...
+	go -C $(DASHBOARDS) vet ./...
 
 .PHONY: lint
 lint: ## staticcheck, at the version pinned in e2e/tools
 	$(say) 'lint: staticcheck (built when first used, a minute)'
 	go tool -modfile=e2e/tools/go.mod staticcheck ./...
 	go -C e2e tool -modfile=tools/go.mod staticcheck ./...
+	go -C $(DASHBOARDS) tool -modfile=$(CURDIR)/e2e/tools/go.mod staticcheck ./...
 
 .PHONY: verify
 verify: ## check that generated files and go.mod files are fresh
 	$(say) 'verify: generated files, go.mod files'
 	api/generate.sh --check
+	go -C $(DASHBOARDS) run . -check
 	go mod tidy -diff
 	go -C e2e mod tidy -diff
 	go -C e2e/tools mod tidy -diff
+	go -C $(DASHBOARDS) mod tidy -diff
 
 .PHONY: unit
 unit: ## unit tests, with the race detector; no control plane
 	$(say) 'unit: go test $(or $(RACE),without -race: no C compiler)'
 	KUBE_CACHE_MUTATION_DETECTOR=true go test $(RACE) ./...
+	go -C $(DASHBOARDS) test ./...
 
 # promtool is that of the machine, or else of Debian's package, unpacked into the user's
 # cache folder.

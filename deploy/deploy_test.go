@@ -23,10 +23,11 @@ var notApplied = map[string]string{
 
 // notInstalled are the folders that `kubectl apply -k deploy` leaves alone.
 var notInstalled = map[string]string{
-	"samples":        "sets to try, not the controller",
-	"namespaced":     "the other way to install it",
-	"rbac/namespace": "rights for that other way",
-	"monitoring":     "needs the Prometheus operator",
+	"samples":               "sets to try, not the controller",
+	"namespaced":            "the other way to install it",
+	"rbac/namespace":        "rights for that other way",
+	"monitoring":            "needs the Prometheus operator",
+	"monitoring/dashboards": "needs Grafana",
 }
 
 // A file that no kustomization lists is never applied, and nobody notices.

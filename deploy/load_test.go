@@ -31,6 +31,14 @@ type kustomization struct {
 	Images    []struct {
 		Name string `json:"name"`
 	} `json:"images"`
+	GeneratorOptions struct {
+		DisableNameSuffixHash bool              `json:"disableNameSuffixHash"`
+		Labels                map[string]string `json:"labels"`
+	} `json:"generatorOptions"`
+	ConfigMapGenerator []struct {
+		Name  string   `json:"name"`
+		Files []string `json:"files"`
+	} `json:"configMapGenerator"`
 }
 
 // yamlFiles lists the YAML files below this folder, by folder.
