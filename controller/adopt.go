@@ -101,7 +101,7 @@ func (c *Controller) adopt(ctx context.Context, m *memory, now time.Time) error 
 			}
 		}
 	}
-	return nil
+	return c.adoptGangs(ctx, m, live)
 }
 
 // adoptPod adopts a pod whose name, labels and revision fit, and that is of the

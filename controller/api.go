@@ -60,6 +60,9 @@ type API interface {
 
 	CreateWorkload(ctx context.Context, workload *schedulingv1beta1.Workload) (*schedulingv1beta1.Workload, error)
 	GetWorkload(ctx context.Context, key types.NamespacedName) (*schedulingv1beta1.Workload, error)
+	// PatchWorkload and PatchPodGroup apply a JSON merge patch.
+	PatchWorkload(ctx context.Context, key types.NamespacedName, patch []byte) (*schedulingv1beta1.Workload, error)
+	PatchPodGroup(ctx context.Context, key types.NamespacedName, patch []byte) (*schedulingv1beta1.PodGroup, error)
 	DeleteWorkload(ctx context.Context, key types.NamespacedName, uid types.UID) error
 	CreatePodGroup(ctx context.Context, podGroup *schedulingv1beta1.PodGroup) (*schedulingv1beta1.PodGroup, error)
 	GetPodGroup(ctx context.Context, key types.NamespacedName) (*schedulingv1beta1.PodGroup, error)
@@ -272,4 +275,16 @@ func (a liveAPI) DeletePodGroup(ctx context.Context, key types.NamespacedName, u
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return a.kube.SchedulingV1beta1().PodGroups(key.Namespace).Delete(ctx, key.Name, onlyUID(uid))
+}
+
+func (a liveAPI) PatchWorkload(ctx context.Context, key types.NamespacedName, patch []byte) (*schedulingv1beta1.Workload, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.SchedulingV1beta1().Workloads(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+}
+
+func (a liveAPI) PatchPodGroup(ctx context.Context, key types.NamespacedName, patch []byte) (*schedulingv1beta1.PodGroup, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return a.kube.SchedulingV1beta1().PodGroups(key.Namespace).Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 }

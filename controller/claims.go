@@ -118,7 +118,11 @@ func (x *execution) ownClaim(ctx context.Context, index, worker int32, claim *co
 // revision wants that. The pod becomes their owner instead of the set, as with a
 // StatefulSet: the garbage collector deletes only what has no owner left.
 func (x *execution) condemnClaims(ctx context.Context, d rollout.Deletion) error {
-	for _, name := range x.condemned(d) {
+	names := x.condemned(d)
+	if len(names) == 0 {
+		return x.keepClaims(ctx, d)
+	}
+	for _, name := range names {
 		claim, err := x.API.GetClaim(ctx, x.key(name))
 		if apierrors.IsNotFound(err) {
 			continue
@@ -161,11 +165,7 @@ func (x *execution) condemned(d rollout.Deletion) []string {
 // its next size.
 func Condemned(set *v1.LeaderWorkerSet, history *revision.History, key string, d rollout.Deletion) []string {
 	r := history.ByKey(key)
-	if r == nil || len(r.Template.VolumeClaimTemplates) == 0 {
-		return nil
-	}
-	policy := r.Template.PersistentVolumeClaimRetentionPolicy
-	if policy == nil || policy.WhenScaled != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+	if r == nil || !claimsGo(r) {
 		return nil
 	}
 	recycling := set.Status.Recycling
@@ -179,11 +179,51 @@ func Condemned(set *v1.LeaderWorkerSet, history *revision.History, key string, d
 			return nil
 		}
 	}
+	return claimsOf(r, d.Pod.Name)
+}
+
+// claimsGo says that claims of groups at a revision go with pods that are scaled down.
+func claimsGo(r *revision.Revision) bool {
+	policy := r.Template.PersistentVolumeClaimRetentionPolicy
+	return len(r.Template.VolumeClaimTemplates) > 0 && policy != nil && policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+}
+
+// claimsOf names the claims of a pod.
+func claimsOf(r *revision.Revision, pod string) []string {
 	var names []string
 	for i := range r.Template.VolumeClaimTemplates {
-		names = append(names, topology.ClaimName(r.Template.VolumeClaimTemplates[i].Name, d.Pod.Name))
+		names = append(names, topology.ClaimName(r.Template.VolumeClaimTemplates[i].Name, pod))
 	}
 	return names
+}
+
+// keepClaims has the set, or nobody, own the claims of a pod again that were to go with
+// it, when it comes back after all: somebody has changed his mind meanwhile.
+func (x *execution) keepClaims(ctx context.Context, d rollout.Deletion) error {
+	x.mu.Lock()
+	r := x.m.history.ByKey(x.m.group(d.Index).view.Revision)
+	x.mu.Unlock()
+	if r == nil || !claimsGo(r) {
+		return nil
+	}
+	for _, want := range x.m.groupOf(r, d.Index, 0).Claims(d.Pod.Worker) {
+		claim, err := x.API.GetClaim(ctx, x.key(want.Name))
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("looking at claim %s: %w", want.Name, err)
+		}
+		goes := func(r metav1.OwnerReference) bool { return r.UID == d.Pod.UID }
+		if claim.DeletionTimestamp != nil || !slices.ContainsFunc(claim.OwnerReferences, goes) {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(claim.OwnerReferences), goes)
+		if err := x.patchOwners(ctx, d.Index, d.Pod.Worker, claim, append(others, want.OwnerReferences...)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // patchOwners writes the owners of a claim as it was read, and fails if it has changed.

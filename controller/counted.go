@@ -131,6 +131,12 @@ func (a countedAPI) CreateWorkload(ctx context.Context, workload *schedulingv1be
 	return out, err
 }
 
+func (a countedAPI) PatchWorkload(ctx context.Context, key types.NamespacedName, patch []byte) (*schedulingv1beta1.Workload, error) {
+	out, err := a.API.PatchWorkload(ctx, key, patch)
+	a.c.wrote(ctx, kindWorkload, verbPatch, err)
+	return out, err
+}
+
 func (a countedAPI) DeleteWorkload(ctx context.Context, key types.NamespacedName, uid types.UID) error {
 	err := a.API.DeleteWorkload(ctx, key, uid)
 	a.c.wrote(ctx, kindWorkload, verbDelete, err)
@@ -140,6 +146,12 @@ func (a countedAPI) DeleteWorkload(ctx context.Context, key types.NamespacedName
 func (a countedAPI) CreatePodGroup(ctx context.Context, podGroup *schedulingv1beta1.PodGroup) (*schedulingv1beta1.PodGroup, error) {
 	out, err := a.API.CreatePodGroup(ctx, podGroup)
 	a.c.wrote(ctx, kindPodGroup, verbCreate, err)
+	return out, err
+}
+
+func (a countedAPI) PatchPodGroup(ctx context.Context, key types.NamespacedName, patch []byte) (*schedulingv1beta1.PodGroup, error) {
+	out, err := a.API.PatchPodGroup(ctx, key, patch)
+	a.c.wrote(ctx, kindPodGroup, verbPatch, err)
 	return out, err
 }
 

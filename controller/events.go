@@ -51,8 +51,11 @@ func (c *Controller) warnBlocked(m *memory, b rollout.Blocked) {
 }
 
 func blockedReason(b rollout.Blocked) string {
-	if b.Kind == "node" {
+	switch b.Kind {
+	case "node":
 		return v1.ReasonNoDomain
+	case "revision":
+		return v1.ReasonSchedulingConflict
 	}
 	return reasonNameTaken
 }

@@ -2,13 +2,16 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	v1 "lws-controller/api/v1"
@@ -70,11 +73,60 @@ func WorkloadSeen(set *v1.LeaderWorkerSet, history *revision.History, w *schedul
 			continue
 		}
 		if field := topology.Dropped(set.Spec.Scheduling, w); field != "" {
+			seen.Ours = true
 			seen.Unusable = fmt.Sprintf("was stored without %s of spec.scheduling: the cluster lacks the feature", field)
 		}
 		break
 	}
 	return seen
+}
+
+// adoptGangs makes the set the controller of PodGroups and Workloads that nobody controls
+// and that were made for a set of its name. What they ask for does not matter: what is not
+// wanted goes.
+func (c *Controller) adoptGangs(ctx context.Context, m *memory, live *liveSet) error {
+	adopt := func(kind informers.Kind, o metav1.Object, patch func(key types.NamespacedName, patch []byte) (metav1.Object, error)) error {
+		if metav1.GetControllerOfNoCopy(o) != nil || o.GetDeletionTimestamp() != nil {
+			return nil
+		}
+		if err := live.check(ctx); err != nil {
+			return err
+		}
+		meta := metav1.ObjectMeta{UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
+		patched, err := patch(types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}, m.adoption(&meta))
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+			return nil // the news about it will tell
+		case err != nil:
+			return fmt.Errorf("%s %s: %w", kind, o.GetName(), err)
+		}
+		c.gate.Wrote(m.key, kind, patched.GetResourceVersion())
+		return nil
+	}
+	for _, g := range c.Cache.PodGroups(m.key) {
+		seen, ok := PodGroupSeen(m.set, g)
+		if !ok || g.Name != topology.PodGroupName(m.key.Name, seen.Index, seen.Incarnation) || !strings.HasPrefix(seen.Workload, m.key.Name+"-") {
+			continue
+		}
+		err := adopt(informers.PodGroups, g, func(key types.NamespacedName, patch []byte) (metav1.Object, error) {
+			return c.API.PatchPodGroup(ctx, key, patch)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, w := range c.Cache.Workloads(m.key) {
+		if ref := w.Spec.ControllerRef; ref == nil || ref.Kind != v1.Kind || ref.Name != m.key.Name {
+			continue
+		}
+		err := adopt(informers.Workloads, w, func(key types.NamespacedName, patch []byte) (metav1.Object, error) {
+			return c.API.PatchWorkload(ctx, key, patch)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // createWorkload creates a Workload. Where that fails, the PodGroups that are to refer
@@ -144,7 +196,10 @@ func (x *execution) createPodGroup(ctx context.Context, want rollout.GangWanted)
 	}
 	if apierrors.IsAlreadyExists(err) {
 		stored, err = x.API.GetPodGroup(ctx, x.key(want.Name))
-		if err == nil && !metav1.IsControlledBy(stored, x.m.set) {
+		switch {
+		case apierrors.IsNotFound(err):
+			err = errGone
+		case err == nil && !metav1.IsControlledBy(stored, x.m.set):
 			err = notOurs("podgroup", want.Name)
 		}
 	}
@@ -152,15 +207,15 @@ func (x *execution) createPodGroup(ctx context.Context, want rollout.GangWanted)
 	case err == nil:
 		x.gate.Wrote(x.m.key, informers.PodGroups, stored.ResourceVersion)
 		if ref := stored.Spec.WorkloadRef; stored.DeletionTimestamp != nil || ref == nil || ref.WorkloadName != g.WorkloadName() {
-			return errRefused // one of before: plan again, with what is known now
+			return x.ofBefore(want, stored)
 		}
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		delete(x.noGang, want.Name)
 		klog.FromContext(ctx).V(2).Info("Created pod group", "podGroup", klog.KObj(stored), "group", want.Index)
 		return nil
-	case apierrors.IsNotFound(err):
-		return errRefused // gone meanwhile: plan again
+	case errors.Is(err, errGone):
+		return errRefused // plan again
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return x.hold(want.Index, "NamespaceTerminating", fmt.Sprintf("namespace %s is being deleted", x.m.key.Namespace))
 	case isTaken(err):
@@ -177,6 +232,28 @@ func (x *execution) createPodGroup(ctx context.Context, want rollout.GangWanted)
 	default:
 		return fmt.Errorf("podgroup %s: %w", want.Name, err)
 	}
+}
+
+// errGone says that what held a name a moment ago does so no more.
+var errGone = errors.New("gone meanwhile")
+
+// ofBefore is what comes of a PodGroup of the set's under a wanted name that is not the
+// one that is wanted: mostly the cache is behind, and will know. One without the labels
+// that it is known by is for a person.
+func (x *execution) ofBefore(want rollout.GangWanted, stored *schedulingv1beta1.PodGroup) error {
+	if seen, ok := PodGroupSeen(x.m.set, stored); !ok || stored.Labels[v1.LabelName] != x.m.key.Name || seen.Index != want.Index {
+		message := fmt.Sprintf("podgroup %s is of an earlier time, and has lost the labels that tell so", want.Name)
+		x.mu.Lock()
+		x.warn(x.m, message, reasonNameTaken, "CreatePodGroup", "Pods wait: %s", message)
+		x.mu.Unlock()
+		_ = x.hold(want.Index, reasonNameTaken, message)
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.failed[want.Index] = true
+	x.wait.sooner(confirmDelay)
+	return nil
 }
 
 // deletePodGroup reads it live first, as its deletion lasts: the cache may not know yet

@@ -91,7 +91,12 @@ func Templates(set *v1.LeaderWorkerSet, history *revision.History) map[string]ro
 		g := GroupOf(set, r, 0, 0)
 		out[r.Key] = rollout.Template{Size: g.Size(), RestartPolicy: restartPolicy(set, r),
 			MaxGroupRestarts: r.Template.MaxGroupRestarts, Subdomain: g.SubdomainPolicy(),
-			NodeSelector: r.Template.WorkerTemplate.Spec.NodeSelector, Workload: g.WorkloadName()}
+			NodeSelector: r.Template.WorkerTemplate.Spec.NodeSelector, Workload: g.WorkloadName(), ClaimsGo: claimsGo(r)}
+		if set.Spec.Scheduling != nil {
+			t := out[r.Key]
+			t.Conflict = topology.GangConflict(&r.Template)
+			out[r.Key] = t
+		}
 	}
 	return out
 }

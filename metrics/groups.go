@@ -71,7 +71,7 @@ var startTime = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 
 // recreationTime is complete across a change of leader only if the new one still finds
 // the teardown on record.
-// Labels: cause: Failure, Update, or Recycle, which a person has asked for.
+// Labels: cause: Failure, Update, Recycle, which a person has asked for, or Replace, for want of nodes.
 //
 // PromQL: average by cause:
 //
@@ -119,7 +119,7 @@ var failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 }, []string{"namespace", "name", "reason"})
 
 var (
-	causes  = []string{"Failure", "Update", "Recycle"}
+	causes  = []string{"Failure", "Update", "Recycle", "Replace"}
 	reasons = []string{group.FailurePodFailed, group.FailureContainerRestarted, group.FailurePodDeleted,
 		group.FailurePodGone, group.FailureMixed, group.FailureRevisionLost}
 )

@@ -26,7 +26,11 @@ func attentionBefore(s *Snapshot, w *world, in rollout.Input) []string {
 		serving = serving || v.Revision != in.Update && v.AllReady
 		if v.HasPods && !v.AllReady && v.Index < in.Replicas {
 			if notReady++; notReady <= 5 {
-				say("group %d is not Ready now: it waits for %s", v.Index, v.WaitingFor)
+				why := ""
+				if v.WaitingFor != "" {
+					why = ": it waits for " + v.WaitingFor
+				}
+				say("group %d is not Ready now%s", v.Index, why)
 			}
 		}
 	}

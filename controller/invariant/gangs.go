@@ -84,7 +84,8 @@ func (c *Checker) restingGangs(s *v1.LeaderWorkerSet, waits map[int32]string, ad
 		}
 	}
 	for _, w := range c.workloads {
-		if owner(w) == s.UID && !used[w.Name] {
+		// Between two revisions the Workload of either may wait for groups.
+		if between := s.Status.CurrentRevision != s.Status.UpdateRevision && replicas(s) > 0; owner(w) == s.UID && !used[w.Name] && !between {
 			add("L1", "workload %s of %s is left over", w.Name, s.Name)
 		}
 	}

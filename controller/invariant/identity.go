@@ -131,10 +131,20 @@ func (c *Checker) claimWritten(ch *Change, name string) string {
 		return fmt.Sprintf("%s created for %q, which is not the set that was seen", name, owner(ch.After))
 	case ch.Verb == Update && !(ch.UID && ch.Version):
 		return name + " changed without UID and version as preconditions"
-	case ch.Verb == Update && owner(ch.Before) != "" && !c.ownedBySeen(ch.Before, ch):
+	case ch.Verb == Update && owner(ch.Before) != "" && !c.ownedBySeen(ch.Before, ch) && !c.ofItsPod(ch.Before, ch):
 		return fmt.Sprintf("%s changed, which belongs to %q", name, owner(ch.Before))
 	}
 	return ""
+}
+
+// ofItsPod says that an object belongs to a pod of the set: it was to go with it.
+func (c *Checker) ofItsPod(o Object, ch *Change) bool {
+	for _, p := range c.pods {
+		if p.UID == owner(o) {
+			return c.ownedBySeen(p, ch)
+		}
+	}
+	return false
 }
 
 // owner is the UID of the controller of an object.

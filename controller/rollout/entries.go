@@ -90,7 +90,12 @@ func (p *planner) over(entry *v1.RecyclingGroup, v *group.View) bool {
 }
 
 func (p *planner) withdrawn(entry *v1.RecyclingGroup, v *group.View) bool {
-	untouched := v.Whole && v.Incarnation == entry.Incarnation
+	// Claims that may have been handed to their pods by now go with them, whenever that
+	// is: then it had better be now, when somebody has asked for it.
+	untouched := v.Whole && v.Incarnation == entry.Incarnation && !p.Templates[v.Revision].ClaimsGo
+	if p.Withheld && entry.Cause != v1.RecycleScaleDown && entry.Cause != v1.RecycleFailure {
+		return untouched // it could not be made again
+	}
 	switch entry.Cause {
 	case v1.RecycleScaleDown:
 		return untouched && p.wanted(entry.Index)

@@ -35,7 +35,7 @@ func (p *planner) newGang(index int32, incarnation int64, workload string) (int6
 	next, usable := incarnation, workload != ""
 	for _, name := range p.podGroupsOf(index) {
 		g := p.PodGroups[name]
-		if g.Incarnation < next {
+		if g.Incarnation < next || g.Incarnation >= group.MaxIncarnation {
 			continue
 		}
 		next, usable = g.Incarnation, g.Unusable == "" && g.Workload == workload && name == p.PodGroupName(index, g.Incarnation)
@@ -68,12 +68,21 @@ func (p *planner) podGroupsOf(index int32) []string {
 // gangBlocked says that the pods of a group have to wait for their PodGroup. One that
 // is being deleted does as long as a pod refers to it, which holds it.
 func (p *planner) gangBlocked(v *group.View, c *Creation) bool {
-	if c.Gang == "" || c.Gang == v.Gang && p.PodGroups[c.Gang].Leaving {
+	if c.Gang == v.Gang && p.PodGroups[c.Gang].Leaving {
 		return false
 	}
 	blocked := func(kind, name, why string) bool {
 		p.Blocked = append(p.Blocked, Blocked{Index: c.Index, Kind: kind, Name: name, Why: why})
 		return true
+	}
+	if c.Gang == "" {
+		if name := p.unnamed(v); name != "" {
+			return blocked("podgroup", name, "was made for the group, and is not named by its pods: the cluster has dropped spec.schedulingGroup")
+		}
+		return false
+	}
+	if t := p.Templates[c.Revision]; t.Conflict != "" {
+		return blocked("revision", c.Revision, "has "+t.Conflict)
 	}
 	g, exists := p.PodGroups[c.Gang]
 	switch w := p.Workloads[p.workloadFor(c)]; {
@@ -83,6 +92,19 @@ func (p *planner) gangBlocked(v *group.View, c *Creation) bool {
 		return blocked("workload", p.workloadFor(c), w.Unusable)
 	}
 	return false
+}
+
+// unnamed is the PodGroup that was made for the present incarnation of a group whose pods
+// refer to none, empty if there is none.
+func (p *planner) unnamed(v *group.View) string {
+	if len(p.PodGroups) == 0 || !v.HasPods || v.Gang != "" {
+		return ""
+	}
+	name := p.PodGroupName(v.Index, v.Incarnation)
+	if g, exists := p.PodGroups[name]; !exists || g.Unusable != "" || g.Incarnation != v.Incarnation {
+		return ""
+	}
+	return name
 }
 
 func (p *planner) workloadFor(c *Creation) string { return p.Templates[c.Revision].Workload }
@@ -115,7 +137,7 @@ func (p *planner) podGroupsNeeded() (referred map[string]bool, needed map[string
 	referred, needed = map[string]bool{}, map[string]GangWanted{}
 	for i := range p.Groups {
 		v := &p.Groups[i]
-		for _, name := range append(v.OtherGangs, v.Gang) {
+		for _, name := range append(slices.Clone(v.OtherGangs), v.Gang, p.unnamed(v)) {
 			referred[name] = true
 		}
 		if v.Gang != "" && p.wanted(v.Index) && p.entries[v.Index] == nil && p.Templates[v.Revision].Workload != "" &&
@@ -162,7 +184,9 @@ func (p *planner) workloads(needed map[string]GangWanted) {
 		referred[g.Workload] = true
 	}
 	if p.Replicas > 0 { // what groups wait for that cannot be made just now
-		referred[p.Templates[p.Update].Workload], referred[p.Templates[p.Current].Workload] = true, true
+		for _, name := range []string{p.Templates[p.Update].Workload, p.Templates[p.Current].Workload} {
+			referred[name] = referred[name] || !p.Workloads[name].Ours // one that is no good is made anew
+		}
 	}
 	for _, revision := range slices.Sorted(maps.Keys(p.Templates)) {
 		name := p.Templates[revision].Workload
@@ -172,7 +196,7 @@ func (p *planner) workloads(needed map[string]GangWanted) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Workloads)) {
-		if !referred[name] && p.Workloads[name].Unusable == "" {
+		if w := p.Workloads[name]; !referred[name] && (w.Unusable == "" || w.Ours) {
 			p.DeleteWorkloads = append(p.DeleteWorkloads, name)
 		}
 	}

@@ -18,6 +18,10 @@ type Template struct {
 	Subdomain        v1.SubdomainPolicy
 	// NodeSelector is that of the workers' template.
 	NodeSelector map[string]string `json:",omitempty"`
+	// ClaimsGo: claims go with the pods that are scaled down, or that a smaller size drops.
+	ClaimsGo bool `json:",omitempty"`
+	// Conflict is why the pods cannot be scheduled by a PodGroup, empty if they can.
+	Conflict string `json:",omitempty"`
 	// Workload is the one that PodGroups of groups of this revision refer to; empty:
 	// their pods are not scheduled by PodGroups.
 	Workload string `json:",omitempty"`
@@ -219,7 +223,7 @@ type Start struct {
 // name free, or shows where workers are to go.
 type Blocked struct {
 	Index int32
-	Kind  string // pod, service, claim, node, podgroup or workload
+	Kind  string // pod, service, claim, node, podgroup, workload or revision
 	Name  string
 	Why   string
 }
@@ -327,4 +331,6 @@ type Service struct {
 	Unusable string
 	// Leaving: it will be gone by itself, there is nothing to report.
 	Leaving bool
+	// Ours: it is the set's, though it cannot be used, and may be made anew.
+	Ours bool `json:",omitempty"`
 }

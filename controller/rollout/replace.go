@@ -10,7 +10,7 @@ import (
 
 // MaxAvoids is how many domains a leader avoids at most, those where its group failed
 // last.
-const MaxAvoids = 16
+const MaxAvoids = 4
 
 // replace takes down groups whose workers have found no node in the domain of their
 // leader for as long as the set allows. The next leader keeps away from there. When that
@@ -42,7 +42,7 @@ func (p *planner) replace() {
 func (p *planner) misplaced(v *group.View) (since time.Time, avoids []string) {
 	l := v.Leader
 	switch {
-	case l == nil || l.Terminating || len(l.DomainKeys) == 0:
+	case l == nil || l.Terminating || len(l.DomainKeys) == 0, v.EverReady() && v.ReplacesSingly(p.restartPolicy(v)):
 		return time.Time{}, nil
 	case l.Node == "" && len(l.Avoids) > 0:
 		return l.UnscheduledSince, nil

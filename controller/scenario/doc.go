@@ -55,7 +55,7 @@
 //	    puts a finalizer on a pod; with "lift", takes it off.
 //	strip a-0-1 label=group-index
 //	    takes a label off a pod: that of the set, if none is named. strip revision
-//	    a-r1-1 takes one off a revision.
+//	    a-r1-1 takes one off a revision, strip podgroup a-0-1 off a PodGroup.
 //	label a-0-1 name=a
 //	    sets labels. One without a prefix has leaderworkerset.sigs.k8s.io/.
 //	squat pod a-1 name=a

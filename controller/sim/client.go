@@ -304,6 +304,22 @@ func (a api) GetWorkload(_ context.Context, key types.NamespacedName) (*scheduli
 	return read(a, "get workload", func(s *Server) (*schedulingv1beta1.Workload, error) { return get(s.workloads, key) })
 }
 
+func (a api) PatchWorkload(_ context.Context, key types.NamespacedName, patch []byte) (*schedulingv1beta1.Workload, error) {
+	return send(a, call{what: adoptWorkload, write: true}, func(s *Server) (*schedulingv1beta1.Workload, error) {
+		r, err := preconditions(patch, a.by())
+		if err != nil {
+			return nil, err
+		}
+		return update(s, s.workloads, key, r, func(o *schedulingv1beta1.Workload) error {
+			patched, err := mergePatched(o, patch)
+			if err == nil {
+				o.ObjectMeta = patched.ObjectMeta
+			}
+			return err
+		})
+	})
+}
+
 func (a api) DeleteWorkload(_ context.Context, key types.NamespacedName, uid types.UID) error {
 	return a.remove(deleteWorkload, uid, func(s *Server, r request) error { return remove(s, s.workloads, key, r) })
 }
@@ -316,6 +332,22 @@ func (a api) CreatePodGroup(_ context.Context, o *schedulingv1beta1.PodGroup) (*
 
 func (a api) GetPodGroup(_ context.Context, key types.NamespacedName) (*schedulingv1beta1.PodGroup, error) {
 	return read(a, "get pod group", func(s *Server) (*schedulingv1beta1.PodGroup, error) { return get(s.podGroups, key) })
+}
+
+func (a api) PatchPodGroup(_ context.Context, key types.NamespacedName, patch []byte) (*schedulingv1beta1.PodGroup, error) {
+	return send(a, call{what: adoptPodGroup, write: true}, func(s *Server) (*schedulingv1beta1.PodGroup, error) {
+		r, err := preconditions(patch, a.by())
+		if err != nil {
+			return nil, err
+		}
+		return update(s, s.podGroups, key, r, func(o *schedulingv1beta1.PodGroup) error {
+			patched, err := mergePatched(o, patch)
+			if err == nil {
+				o.ObjectMeta = patched.ObjectMeta
+			}
+			return err
+		})
+	})
 }
 
 func (a api) DeletePodGroup(_ context.Context, key types.NamespacedName, uid types.UID) error {

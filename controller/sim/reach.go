@@ -38,6 +38,8 @@ const (
 	deleteWorkload = "delete workload"
 	createPodGroup = "create pod group"
 	deletePodGroup = "delete pod group"
+	adoptWorkload  = "adopt workload"
+	adoptPodGroup  = "adopt pod group"
 )
 
 var writes = []string{createPod, createService, createRevision, deletePod, deleteService, recordTeardown, patchStatus, markLeader,

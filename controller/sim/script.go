@@ -339,6 +339,15 @@ func (s *Script) ChangeRevision(name string, f func(*appsv1.ControllerRevision))
 	return err
 }
 
+// ChangePodGroup changes a PodGroup as a person does.
+func (s *Script) ChangePodGroup(name string, f func(*schedulingv1beta1.PodGroup)) error {
+	_, err := update(s.world.server, s.world.server.podGroups, s.key(name), request{by: invariant.User}, func(g *schedulingv1beta1.PodGroup) error {
+		f(g)
+		return nil
+	})
+	return err
+}
+
 // Delete deletes a pod, service, revision, budget, claim, podgroup or workload as a person does.
 func (s *Script) Delete(kind, name string) error {
 	server, r := s.world.server, request{by: invariant.User}

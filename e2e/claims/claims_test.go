@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -59,8 +60,12 @@ func TestRetention(t *testing.T) {
 				t.Fatal(err)
 			}
 			harness.WaitFor(t, "the pods to be gone", harness.DefaultTimeout, func() (bool, string) {
-				n := len(env.Pods(t, set))
-				return n == 0, ""
+				pods, state := env.Pods(t, set), ""
+				for i := range pods {
+					p := &pods[i]
+					state += fmt.Sprintf("%s: %s, on %q, to go at %v, held by %v, of %v\n", p.Name, p.Status.Phase, p.Spec.NodeName, p.DeletionTimestamp, p.Finalizers, p.OwnerReferences)
+				}
+				return len(pods) == 0, state
 			})
 			if tc.deleted == deletes {
 				waitFor(t, ns)

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	lwsv1 "lws-controller/api/v1"
@@ -40,6 +42,17 @@ func onNode(node string, gpus string) harness.Option {
 		t.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
 		t.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
 	})
+}
+
+func gang(set *harness.Set) { set.Spec.Scheduling = &lwsv1.Scheduling{} }
+
+// claimed gives each pod a claim that goes when the set is scaled down.
+func claimed(set *harness.Set) {
+	t := &set.Spec.LeaderWorkerTemplate
+	t.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}}
+	t.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
 }
 
 func hold(set *harness.Set) { harness.Worker(harness.Annotated(cluster.AnnotationHold, "true"))(set) }
@@ -95,7 +108,11 @@ func cases() map[string]testCase {
 		"down with template": {before: []harness.Option{harness.Replicas(6), harness.Size(2)}, change: []harness.Option{harness.Replicas(3), image}, down: "5,4,3,2 1 0"},
 		"to nothing":         {before: []harness.Option{harness.Replicas(10)}, change: []harness.Option{harness.Replicas(0)}, down: "9,8,7,6,5,4,3,2,1,0"},
 		"min-ready":          {before: some(annotated("min-ready", "3s")), prepare: established, change: []harness.Option{image}, down: "3 2 1 0"},
-		"percentages":        {before: []harness.Option{harness.Replicas(6), budget("34%", "17%", 0)}, change: []harness.Option{image}, down: "5,4 3,2,1,0"},
+		"gangs":              {before: some(gang), change: []harness.Option{image, harness.Size(3)}, down: "3 2 1 0"},
+		"half a gang fits": {before: []harness.Option{harness.Size(3), gang, onNode("node-2", "2")},
+			change: []harness.Option{harness.Replicas(2)}, down: ""},
+		"claims go":   {before: some(claimed), change: []harness.Option{harness.Replicas(2)}, down: "3,2"},
+		"percentages": {before: []harness.Option{harness.Replicas(6), budget("34%", "17%", 0)}, change: []harness.Option{image}, down: "5,4 3,2,1,0"},
 	}
 }
 

@@ -28,6 +28,8 @@ var unused = map[string]string{
 	"list poddisruptionbudgets.policy":                                listing,
 	"list podgroups.scheduling.k8s.io":                                listing,
 	"list workloads.scheduling.k8s.io":                                listing,
+	"patch podgroups.scheduling.k8s.io":                               adopted,
+	"patch workloads.scheduling.k8s.io":                               adopted,
 	"list leases.coordination.k8s.io":                                 listing,
 	"list mutatingwebhookconfigurations.admissionregistration.k8s.io": listing,
 	"list nodes":                    listing,
@@ -36,6 +38,9 @@ var unused = map[string]string{
 	"patch persistentvolumeclaims":  claimed,
 	"get nodes":                     "a node is read live before a pod of it is deleted by force: package nodes of the end-to-end tests",
 }
+
+// adopted is why PodGroups are patched: the life below orphans none.
+const adopted = "a set that is created again adopts them: scenario gang-deleted.txt of package scenario"
 
 // claimed is why claims are there: the life below has none.
 const claimed = "sets with volumeClaimTemplates ask for it: scenarios claims-*.txt of package scenario"

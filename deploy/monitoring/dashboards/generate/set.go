@@ -78,7 +78,7 @@ func setGroups() []panel {
 			queries: []query{{most("lws_set_degraded"), "Degraded"}, {most("lws_set_stalled"), "Stalled"}, {most("lws_set_paused"), "Paused"},
 				{orNone("max by (reason) (lws_set_degraded_info{"+ofSet+"})", "reason"), "Degraded: {{reason}}"}}},
 		{title: "Each group, with --metrics-per-group", unit: units.Seconds, width: gridWidth, height: 8,
-			about:   "How long each group has been in its phase. Sort to find those that hang. Only where the controller runs with --metrics-per-group; without it, kubectl lws status shows the same for now.",
+			about:   "How long each group has been in its phase; what changed last comes first. Not Ready for long, turn the order round: it hangs. Only where the controller runs with --metrics-per-group; without it, kubectl lws status shows the same for now.",
 			look:    rows{labels: []string{"namespace", "name", "group", "phase"}, values: []column{{title: "in this phase for", unit: units.Seconds}}, sortBy: "in this phase for", up: true, none: "needs --metrics-per-group"},
 			queries: []query{{"time() - max by (namespace, name, group, phase) (lws_group_phase_timestamp_seconds{" + ofSet + "})", ""}}},
 	}
