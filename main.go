@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -181,6 +182,7 @@ type options struct {
 
 	allowKueueUnmanaged bool
 	metricsPerGroup     bool
+	schedulerProvider   string
 
 	logFormat      string
 	journalFile    string
@@ -222,6 +224,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", o.renewDeadline, "how long the leader tries to renew before it gives up and exits")
 	f.DurationVar(&o.retryPeriod, "leader-elect-retry-period", o.retryPeriod, "how long to wait between two tries to take or renew the lease")
 	f.BoolVar(&o.allowKueueUnmanaged, "allow-kueue-unmanaged", o.allowKueueUnmanaged, "create the pods of sets that Kueue manages too, which then run without quota; Kueue is not supported yet")
+	f.StringVar(&o.schedulerProvider, "scheduler-provider", o.schedulerProvider, "`name` of a scheduler that places groups whose pods have its schedulerName as one: volcano, by PodGroups of its own; empty: none")
 	f.BoolVar(&o.metricsPerGroup, "metrics-per-group", o.metricsPerGroup, "serve a time series for each group under /metrics, not only for each set")
 	f.StringVar(&o.logFormat, "log-format", o.logFormat, "`text` or json")
 	f.StringVar(&o.journalFile, "journal-file", o.journalFile, "`file` to take down every event and decision in, as JSON lines, for the command replay")
@@ -244,6 +247,8 @@ func (o *options) validate() error {
 		}
 	}
 	switch {
+	case o.schedulerProvider != "" && o.schedulerProvider != v1.VolcanoScheduler:
+		return fmt.Errorf("--scheduler-provider must be %s or nothing, not %q", v1.VolcanoScheduler, o.schedulerProvider)
 	case o.logFormat != "text" && o.logFormat != "json":
 		return fmt.Errorf("--log-format must be text or json, not %q", o.logFormat)
 	case o.journalMaxSize < 1:
@@ -440,12 +445,18 @@ func (o *options) wire(ctx context.Context, config *rest.Config, journal *contro
 	}
 	context.AfterFunc(ctx, broadcaster.Shutdown)
 
-	caches, err := informers.New(kube, sets, o.namespace)
+	var volcano dynamic.Interface
+	if o.schedulerProvider == v1.VolcanoScheduler {
+		if volcano, err = dynamic.NewForConfig(o.limited(config)); err != nil {
+			return nil, nil, fmt.Errorf("making the client of Volcano: %w", err)
+		}
+	}
+	caches, err := informers.New(kube, sets, volcano, o.namespace)
 	if err != nil {
 		return nil, nil, err
 	}
 	c := controller.New(controller.Options{
-		API:       controller.NewAPI(kube, sets),
+		API:       controller.NewAPI(kube, sets, volcano),
 		Revisions: revision.Store{Client: kube.AppsV1()},
 		Cache:     caches,
 		Recorder:  broadcaster.NewRecorder(scheme, "lws-controller"),
@@ -457,6 +468,7 @@ func (o *options) wire(ctx context.Context, config *rest.Config, journal *contro
 		MetricsPerGroup: o.metricsPerGroup,
 
 		AllowKueueUnmanaged: o.allowKueueUnmanaged,
+		Volcano:             volcano != nil,
 	})
 	if err := caches.Watch(c); err != nil {
 		return nil, nil, err

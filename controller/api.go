@@ -10,8 +10,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"lws-controller/api/client"
@@ -67,6 +69,13 @@ type API interface {
 	CreatePodGroup(ctx context.Context, podGroup *schedulingv1beta1.PodGroup) (*schedulingv1beta1.PodGroup, error)
 	GetPodGroup(ctx context.Context, key types.NamespacedName) (*schedulingv1beta1.PodGroup, error)
 	DeletePodGroup(ctx context.Context, key types.NamespacedName, uid types.UID) error
+
+	// What follows is of Volcano's PodGroups.
+	CreateVolcanoGroup(ctx context.Context, podGroup *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	GetVolcanoGroup(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error)
+	// PatchVolcanoGroup applies a JSON merge patch (RFC 7386).
+	PatchVolcanoGroup(ctx context.Context, key types.NamespacedName, patch []byte) (*unstructured.Unstructured, error)
+	DeleteVolcanoGroup(ctx context.Context, key types.NamespacedName, uid types.UID) error
 }
 
 // RevisionStore reads and writes ControllerRevisions; see revision.Store.
@@ -93,6 +102,9 @@ type Cache interface {
 	Workloads(set types.NamespacedName) []*schedulingv1beta1.Workload
 	// NoGangs is why PodGroups cannot be used, empty if they can.
 	NoGangs() string
+	// VolcanoGroups are PodGroups of Volcano, NoVolcano is why they cannot be used.
+	VolcanoGroups(set types.NamespacedName) []*unstructured.Unstructured
+	NoVolcano() string
 	Passed(kind informers.Kind, version string) bool
 	// Node is nil where there is none of that name. Without rights on nodes, none is
 	// known.
@@ -103,10 +115,14 @@ type Cache interface {
 type liveAPI struct {
 	kube kubernetes.Interface
 	sets *client.Client
+	// volcano is nil where Volcano's API is not asked for.
+	volcano dynamic.Interface
 }
 
-// NewAPI returns the API on the given clients.
-func NewAPI(kube kubernetes.Interface, sets *client.Client) API { return liveAPI{kube, sets} }
+// NewAPI returns the API on the given clients. volcano may be nil.
+func NewAPI(kube kubernetes.Interface, sets *client.Client, volcano dynamic.Interface) API {
+	return liveAPI{kube, sets, volcano}
+}
 
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, requestTimeout, fmt.Errorf("no answer within %s", requestTimeout))

@@ -35,6 +35,8 @@ type Options struct {
 	// AllowKueueUnmanaged: pods of sets that Kueue manages are created like others,
 	// and run without quota.
 	AllowKueueUnmanaged bool
+	// Volcano: groups whose pods Volcano places get PodGroups of it.
+	Volcano bool
 	// Metrics is told what happens. Nil: nobody is.
 	Metrics *metrics.Recorder
 	// MetricsPerGroup: State tells of each group.

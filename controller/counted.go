@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "lws-controller/api/v1"
@@ -157,6 +158,24 @@ func (a countedAPI) PatchPodGroup(ctx context.Context, key types.NamespacedName,
 
 func (a countedAPI) DeletePodGroup(ctx context.Context, key types.NamespacedName, uid types.UID) error {
 	err := a.API.DeletePodGroup(ctx, key, uid)
+	a.c.wrote(ctx, kindPodGroup, verbDelete, err)
+	return err
+}
+
+func (a countedAPI) CreateVolcanoGroup(ctx context.Context, podGroup *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	out, err := a.API.CreateVolcanoGroup(ctx, podGroup)
+	a.c.wrote(ctx, kindPodGroup, verbCreate, err)
+	return out, err
+}
+
+func (a countedAPI) PatchVolcanoGroup(ctx context.Context, key types.NamespacedName, patch []byte) (*unstructured.Unstructured, error) {
+	out, err := a.API.PatchVolcanoGroup(ctx, key, patch)
+	a.c.wrote(ctx, kindPodGroup, verbPatch, err)
+	return out, err
+}
+
+func (a countedAPI) DeleteVolcanoGroup(ctx context.Context, key types.NamespacedName, uid types.UID) error {
+	err := a.API.DeleteVolcanoGroup(ctx, key, uid)
 	a.c.wrote(ctx, kindPodGroup, verbDelete, err)
 	return err
 }

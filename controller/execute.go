@@ -76,6 +76,7 @@ func (c *Controller) execute(ctx context.Context, m *memory, plan *rollout.Plan,
 	note("deleting workloads", x.each(&pace{}, len(plan.DeleteWorkloads), func(i int) error { return x.deleteWorkload(ctx, plan.DeleteWorkloads[i]) }))
 	note("creating workloads", x.each(&pace{}, len(plan.CreateWorkloads), func(i int) error { return x.createWorkload(ctx, plan.CreateWorkloads[i]) }))
 	note("creating pod groups", x.createPodGroups(ctx, plan.CreatePodGroups))
+	note("updating pod groups", x.each(&pace{}, len(plan.UpdatePodGroups), func(i int) error { return x.updatePodGroup(ctx, plan.UpdatePodGroups[i]) }))
 	note("creating pods", x.createPods(ctx, plan.Create))
 	note("marking leaders", x.each(&pace{}, len(plan.Mark), func(i int) error { return x.markLeader(ctx, plan.Mark[i]) }))
 	note("noting starts", x.each(&pace{}, len(plan.Start), func(i int) error { return x.noteStart(ctx, plan.Start[i]) }))
@@ -225,7 +226,7 @@ func (x *execution) createPod(ctx context.Context, c *rollout.Creation, worker i
 				"admission changes %s or %s", pod.Name, v1.AnnotationIncarnation, v1.LabelRevision))
 		}
 		if seen.Gang != c.Gang && c.Gang != "" {
-			return x.hold(c.Index, "PodAltered", fmt.Sprintf("pod %s was created without spec.schedulingGroup: the cluster drops it", pod.Name))
+			return x.hold(c.Index, "PodAltered", fmt.Sprintf("pod %s was created without %s: the cluster drops it", pod.Name, gangField(c.Gang)))
 		}
 		return nil
 	case apierrors.IsAlreadyExists(err):

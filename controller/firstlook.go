@@ -79,5 +79,5 @@ func (c *Controller) firstLook(ctx context.Context, m *memory, due bool, now tim
 // acts says that the plan does something to pods or Services.
 func acts(plan *rollout.Plan) bool {
 	return plan.Ahead || len(plan.Delete)+len(plan.Force)+len(plan.Create)+len(plan.CreateServices)+len(plan.DeleteServices)+
-		len(plan.CreatePodGroups)+len(plan.DeletePodGroups)+len(plan.CreateWorkloads)+len(plan.DeleteWorkloads) > 0
+		len(plan.CreatePodGroups)+len(plan.UpdatePodGroups)+len(plan.DeletePodGroups)+len(plan.CreateWorkloads)+len(plan.DeleteWorkloads) > 0
 }

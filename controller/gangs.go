@@ -30,6 +30,7 @@ func (c *Controller) podGroups(m *memory) map[string]rollout.PodGroup {
 			out[g.Name] = seen
 		}
 	}
+	c.volcanoGroups(m, out)
 	return out
 }
 
@@ -40,8 +41,8 @@ func PodGroupSeen(set *v1.LeaderWorkerSet, g *schedulingv1beta1.PodGroup) (seen 
 	if err != nil || index < 0 {
 		return seen, false
 	}
-	incarnation, err := strconv.ParseInt(g.Annotations[v1.AnnotationIncarnation], 10, 64)
-	if err != nil || incarnation < 0 || incarnation > group.MaxIncarnation {
+	incarnation, ok := incarnationOf(g)
+	if !ok {
 		return seen, false
 	}
 	by := seenBy(set, g)
@@ -186,56 +187,48 @@ func (x *execution) createPodGroup(ctx context.Context, want rollout.GangWanted)
 	if r == nil {
 		return nil // createPod says so
 	}
-	g := x.m.groupOf(r, want.Index, want.Incarnation)
-	x.mu.Lock()
-	err := x.failedWorkloads[g.WorkloadName()]
-	x.mu.Unlock()
-	var stored *schedulingv1beta1.PodGroup
-	if err == nil {
-		stored, err = x.API.CreatePodGroup(ctx, g.PodGroup())
+	if want.Referred && x.gangHeld(want.Name) {
+		return nil
 	}
-	if apierrors.IsAlreadyExists(err) {
-		stored, err = x.API.GetPodGroup(ctx, x.key(want.Name))
-		switch {
-		case apierrors.IsNotFound(err):
-			err = errGone
-		case err == nil && !metav1.IsControlledBy(stored, x.m.set):
-			err = notOurs("podgroup", want.Name)
-		}
+	g, create := x.m.groupOf(r, want.Index, want.Incarnation), x.makePodGroup
+	name, volcano := isVolcano(want.Name)
+	if volcano {
+		create = x.makeVolcanoGroup
 	}
-	switch {
+	switch err := create(ctx, g, want); {
 	case err == nil:
-		x.gate.Wrote(x.m.key, informers.PodGroups, stored.ResourceVersion)
-		if ref := stored.Spec.WorkloadRef; stored.DeletionTimestamp != nil || ref == nil || ref.WorkloadName != g.WorkloadName() {
-			return x.ofBefore(want, stored)
-		}
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		delete(x.noGang, want.Name)
-		klog.FromContext(ctx).V(2).Info("Created pod group", "podGroup", klog.KObj(stored), "group", want.Index)
+		delete(x.m.heldGangs, want.Name)
+		klog.FromContext(ctx).V(2).Info("Created pod group", "podGroup", klog.KRef(x.m.key.Namespace, name), "group", want.Index)
 		return nil
-	case errors.Is(err, errGone):
-		return errRefused // plan again
+	case errors.Is(err, errWaiting):
+		return nil
+	case errors.Is(err, errRefused):
+		return err
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return x.hold(want.Index, "NamespaceTerminating", fmt.Sprintf("namespace %s is being deleted", x.m.key.Namespace))
+		return x.holdGang(want, "NamespaceTerminating", fmt.Sprintf("namespace %s is being deleted", x.m.key.Namespace))
 	case isTaken(err):
 		x.mu.Lock()
 		x.warn(x.m, err.Error(), reasonNameTaken, "CreatePodGroup", "Pods wait: %v", err)
 		x.mu.Unlock()
-		_ = x.hold(want.Index, reasonNameTaken, err.Error())
+		_ = x.holdGang(want, reasonNameTaken, err.Error())
 		return nil
 	case refused(err):
 		x.event(x.m, nil, corev1.EventTypeWarning, "FailedCreate", "CreatePodGroup",
-			"Creating podgroup %s of group %d: %s", want.Name, want.Index, err.Error())
-		_ = x.hold(want.Index, "FailedCreate", err.Error())
+			"Creating podgroup %s of group %d: %s", name, want.Index, err.Error())
+		if x.holdGang(want, "FailedCreate", err.Error()) == nil {
+			return nil
+		}
 		return errHeld
 	default:
-		return fmt.Errorf("podgroup %s: %w", want.Name, err)
+		return fmt.Errorf("podgroup %s: %w", name, err)
 	}
 }
 
-// errGone says that what held a name a moment ago does so no more.
-var errGone = errors.New("gone meanwhile")
+// errWaiting says that the pods of a group wait, which has been seen to.
+var errWaiting = errors.New("waits for its PodGroup")
 
 // ofBefore is what comes of a PodGroup of the set's under a wanted name that is not the
 // one that is wanted: mostly the cache is behind, and will know. One without the labels
@@ -246,19 +239,98 @@ func (x *execution) ofBefore(want rollout.GangWanted, stored *schedulingv1beta1.
 		x.mu.Lock()
 		x.warn(x.m, message, reasonNameTaken, "CreatePodGroup", "Pods wait: %s", message)
 		x.mu.Unlock()
-		_ = x.hold(want.Index, reasonNameTaken, message)
-		return nil
+		_ = x.holdGang(want, reasonNameTaken, message)
+		return errWaiting
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.failed[want.Index] = true
 	x.wait.sooner(confirmDelay)
+	return errWaiting
+}
+
+// holdGang keeps a PodGroup from being created for a while, and with it pods: those of
+// its group, unless some are there. Whether these are whole or not says nothing then.
+func (x *execution) holdGang(want rollout.GangWanted, reason, message string) error {
+	if !want.Referred {
+		return x.hold(want.Index, reason, message)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := x.Clock.Now()
+	h := x.m.heldGangs[want.Name].next(reason, message, now)
+	x.m.heldGangs[want.Name] = h
+	x.wait.sooner(h.until.Sub(now))
 	return nil
+}
+
+// gangHeld says that it is not time yet for another try to create a PodGroup.
+func (x *execution) gangHeld(name string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := x.Clock.Now()
+	h, held := x.m.heldGangs[name]
+	if !held || !now.Before(h.until) {
+		return false
+	}
+	x.wait.sooner(h.until.Sub(now))
+	return true
+}
+
+// makePodGroup creates a native PodGroup. errRefused: plan again.
+func (x *execution) makePodGroup(ctx context.Context, g *topology.Group, want rollout.GangWanted) error {
+	x.mu.Lock()
+	err := x.failedWorkloads[g.WorkloadName()]
+	x.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	stored, err := x.API.CreatePodGroup(ctx, g.PodGroup())
+	if apierrors.IsAlreadyExists(err) {
+		stored, err = x.API.GetPodGroup(ctx, x.key(want.Name))
+		if apierrors.IsNotFound(err) {
+			return errRefused // gone meanwhile
+		}
+		if err == nil && !metav1.IsControlledBy(stored, x.m.set) {
+			err = notOurs("podgroup", want.Name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	x.gate.Wrote(x.m.key, informers.PodGroups, stored.ResourceVersion)
+	if ref := stored.Spec.WorkloadRef; stored.DeletionTimestamp != nil || ref == nil || ref.WorkloadName != g.WorkloadName() {
+		return x.ofBefore(want, stored)
+	}
+	return nil
+}
+
+// isUnused looks whether there is a leader all the same that refers to a PodGroup which
+// none is known to refer to: the answer to the request that made it may have been lost.
+func (x *execution) isUnused(ctx context.Context, gone rollout.GangGone) (bool, error) {
+	leader, err := x.API.GetPod(ctx, x.key(topology.LeaderName(x.m.key.Name, gone.Index)))
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("looking for the leader of podgroup %s: %w", gone.Name, err)
+	case group.ObservePod(leader, 0).Gang != gone.Name || !metav1.IsControlledBy(leader, x.m.set) || leader.Labels[v1.LabelName] != x.m.key.Name:
+		return true, nil
+	}
+	x.behind(gone.Index)
+	return false, nil
 }
 
 // deletePodGroup reads it live first, as its deletion lasts: the cache may not know yet
 // that it has begun.
-func (x *execution) deletePodGroup(ctx context.Context, name string) error {
+func (x *execution) deletePodGroup(ctx context.Context, gone rollout.GangGone) error {
+	if ok, err := x.isUnused(ctx, gone); err != nil || !ok {
+		return err
+	}
+	name := gone.Name
+	if volcano, is := isVolcano(name); is {
+		return x.deleteVolcanoGroup(ctx, volcano)
+	}
 	stored, err := x.API.GetPodGroup(ctx, x.key(name))
 	if err == nil && metav1.IsControlledBy(stored, x.m.set) && stored.DeletionTimestamp == nil {
 		if err = x.API.DeletePodGroup(ctx, x.key(name), stored.UID); err == nil {

@@ -29,6 +29,10 @@ type Known struct {
 	AllowKueueUnmanaged bool
 	// NoGangs is why PodGroups cannot be used, empty if they can.
 	NoGangs string
+	// Volcano: sets that use it get PodGroups of it. NoVolcano is why these cannot be
+	// used, empty if they can.
+	Volcano   bool
+	NoVolcano string
 	// Groups are those of which anything is known, by ascending index.
 	Groups []group.View
 	// Services are those that exist or whose names are taken.
@@ -63,7 +67,7 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		Placed:        len(v1.DomainKeys(k.Set.Annotations)) > 0,
 		Current:       k.Current,
 		Update:        k.Update,
-		Templates:     Templates(k.Set, k.History),
+		Templates:     Templates(k.Set, k.History, k.Volcano),
 		Groups:        k.Groups,
 		Recycling:     k.Set.Status.Recycling,
 		Restarts:      k.Set.Status.GroupRestarts,
@@ -77,21 +81,24 @@ func (k *Known) Input(now time.Time) rollout.Input {
 		PodGroupName: func(index int32, incarnation int64) string {
 			return topology.PodGroupName(k.Set.Name, index, incarnation)
 		},
-		Held:       map[int32]time.Time{},
-		MaxWrites:  syncWrites,
-		MaxEntries: maxEntries,
+		VolcanoName: func(index int32, revision string) string { return topology.VolcanoName(k.Set.Name, index, revision) },
+		Held:        map[int32]time.Time{},
+		MaxWrites:   syncWrites,
+		MaxEntries:  maxEntries,
 	}
 	return in
 }
 
-// Templates are what the planner needs of the revisions of a set, by key.
-func Templates(set *v1.LeaderWorkerSet, history *revision.History) map[string]rollout.Template {
+// Templates are what the planner needs of the revisions of a set, by key. volcano: sets
+// that use Volcano get its PodGroups.
+func Templates(set *v1.LeaderWorkerSet, history *revision.History, volcano bool) map[string]rollout.Template {
 	out := map[string]rollout.Template{}
 	for _, r := range history.Revisions() {
 		g := GroupOf(set, r, 0, 0)
 		out[r.Key] = rollout.Template{Size: g.Size(), RestartPolicy: restartPolicy(set, r),
 			MaxGroupRestarts: r.Template.MaxGroupRestarts, Subdomain: g.SubdomainPolicy(),
-			NodeSelector: r.Template.WorkerTemplate.Spec.NodeSelector, Workload: g.WorkloadName(), ClaimsGo: claimsGo(r)}
+			NodeSelector: r.Template.WorkerTemplate.Spec.NodeSelector, Workload: g.WorkloadName(), ClaimsGo: claimsGo(r),
+			Volcano: volcano && g.UsesVolcano()}
 		if set.Spec.Scheduling != nil {
 			t := out[r.Key]
 			t.Conflict = topology.GangConflict(&r.Template)
@@ -178,7 +185,7 @@ func (m *memory) entries() map[int32]*v1.RecyclingGroup {
 func (m *memory) judged() rollout.Input {
 	in := rollout.Input{Restarts: m.set.Status.GroupRestarts}
 	if m.history != nil {
-		in.Templates = Templates(m.set, m.history)
+		in.Templates = Templates(m.set, m.history, false) // whoever places them
 	}
 	return in
 }
@@ -195,6 +202,9 @@ func (m *memory) sizes() map[string]int32 {
 func (c *Controller) input(m *memory, now time.Time) rollout.Input {
 	k := m.known()
 	k.Services, k.AllowKueueUnmanaged, k.NoGangs = c.services(m, now), c.AllowKueueUnmanaged, c.Cache.NoGangs()
+	if c.Volcano {
+		k.Volcano, k.NoVolcano = true, c.Cache.NoVolcano()
+	}
 	k.PodGroups, k.Workloads = c.podGroups(m), c.workloads(m)
 	c.withhold(m, k.Withheld())
 	in := k.Input(now)

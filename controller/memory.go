@@ -56,6 +56,10 @@ type memory struct {
 	made map[string]*corev1.Service
 	// heldServices are names that something foreign holds.
 	heldServices map[string]hold
+	// heldGangs are PodGroups of pods that run, which cannot be created for a while;
+	// unpatched are Volcano's PodGroups that do not become what they should be, with the
+	// patch that failed.
+	heldGangs, unpatched map[string]hold
 	// disruption is what is known of the PodDisruptionBudget besides the cache.
 	disruption disruptionMemory
 	// pruned is the status as it was last meant, while the stored CRD drops what it
@@ -132,7 +136,7 @@ func (h hold) next(reason, message string, now time.Time) hold {
 }
 
 func newMemory(key types.NamespacedName) *memory {
-	return &memory{key: key, held: map[int32]hold{}, made: map[string]*corev1.Service{}, heldServices: map[string]hold{}, warned: map[string]string{}, spent: map[int32]string{}}
+	return &memory{key: key, held: map[int32]hold{}, made: map[string]*corev1.Service{}, heldServices: map[string]hold{}, warned: map[string]string{}, spent: map[int32]string{}, heldGangs: map[string]hold{}, unpatched: map[string]hold{}}
 }
 
 func (m *memory) deliver(d delivery) {
@@ -169,6 +173,8 @@ func (m *memory) observeSet(set *v1.LeaderWorkerSet) bool {
 	if m.set == nil || m.set.UID != set.UID || m.set.Generation != set.Generation {
 		clear(m.held)
 		clear(m.heldServices)
+		clear(m.heldGangs)
+		clear(m.unpatched)
 		m.unstored = hold{}
 	}
 	m.notice(set)

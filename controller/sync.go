@@ -101,7 +101,8 @@ func (c *Controller) behind(key types.NamespacedName) bool {
 	for _, cache := range []struct {
 		kind informers.Kind
 		name string
-	}{{informers.Revisions, metrics.CacheRevisions}, {informers.PodGroups, metrics.CachePodGroups}, {informers.Workloads, metrics.CacheWorkloads}} {
+	}{{informers.Revisions, metrics.CacheRevisions}, {informers.PodGroups, metrics.CachePodGroups}, {informers.VolcanoGroups, metrics.CachePodGroups},
+		{informers.Workloads, metrics.CacheWorkloads}} {
 		if c.gate.Behind(key, cache.kind) {
 			c.Metrics.Stale(cache.name)
 			return true

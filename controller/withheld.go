@@ -22,9 +22,9 @@ func (k *Known) Withheld() *Withheld {
 			"since they would run without quota; take the set out of Kueue, or run the controller with --allow-kueue-unmanaged", by)}
 	}
 	if k.Set.Spec.Scheduling == nil {
-		return nil
+		return k.withheldByVolcano()
 	}
-	if why := schedulingConflict(k.Set); why != "" {
+	if why := k.schedulingConflict(); why != "" {
 		return &Withheld{v1.ReasonSchedulingConflict, "No pods are created: spec.scheduling cannot be used with " + why}
 	}
 	if k.NoGangs != "" {
@@ -33,9 +33,30 @@ func (k *Known) Withheld() *Withheld {
 	return nil
 }
 
+// withheldByVolcano is why no pods of a set without native scheduling are created, nil if
+// they are.
+func (k *Known) withheldByVolcano() *Withheld {
+	t := &k.Set.Spec.LeaderWorkerTemplate
+	if !k.Volcano {
+		return nil
+	}
+	if why := topology.VolcanoConflict(t); why != "" {
+		return &Withheld{v1.ReasonSchedulingConflict, "No pods are created, since Volcano cannot schedule the group as one: " + why}
+	}
+	if topology.UsesVolcano(t) && k.NoVolcano != "" {
+		return &Withheld{v1.ReasonSchedulingUnavailable, fmt.Sprintf("No pods are created, since schedulerName %s asks for PodGroups of Volcano: %s",
+			v1.VolcanoScheduler, k.NoVolcano)}
+	}
+	return nil
+}
+
 // schedulingConflict says what of a set cannot be with its spec.scheduling, empty if
-// nothing. Such a set was stored before the CRD and the policy refused it.
-func schedulingConflict(set *v1.LeaderWorkerSet) string {
+// nothing. Most such sets were stored before the CRD and the policy refused them.
+func (k *Known) schedulingConflict() string {
+	set := k.Set
+	if k.Volcano && topology.VolcanoPlaces(&set.Spec.LeaderWorkerTemplate) {
+		return "schedulerName " + v1.VolcanoScheduler + " of its pods, since Volcano goes by PodGroups of its own: take one of them away"
+	}
 	const later = ", under which workers come after their leader, whereas a gang needs all pods at once"
 	if topology.IsGang(set.Spec.Scheduling) {
 		if set.Spec.StartupPolicy == v1.LeaderReadyStartupPolicy {

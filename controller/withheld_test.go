@@ -95,3 +95,43 @@ func TestSchedulingWithheld(t *testing.T) {
 		}
 	}
 }
+
+// With the flag, a set whose pods Volcano places gets pods only if Volcano can place them
+// as one; without it, nothing is asked.
+func TestVolcanoWithheld(t *testing.T) {
+	const missing = "the cluster lacks Volcano"
+	pod := func(scheduler string) *corev1.PodTemplateSpec {
+		return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{SchedulerName: scheduler}}
+	}
+	for name, tc := range map[string]struct {
+		leader, worker *corev1.PodTemplateSpec
+		native         bool
+		noVolcano      string
+		reason, want   string // empty: pods are created
+	}{
+		"placed by Volcano":           {worker: pod("volcano")},
+		"no API":                      {worker: pod("volcano"), noVolcano: missing, reason: v1.ReasonSchedulingUnavailable, want: missing},
+		"no API, nobody asks":         {worker: pod(""), noVolcano: missing},
+		"two schedulers":              {leader: pod(""), worker: pod("volcano"), reason: v1.ReasonSchedulingConflict, want: `leaderTemplate.spec.schedulerName ""`},
+		"two schedulers, neither it":  {leader: pod(""), worker: pod("other")},
+		"native too":                  {worker: pod("volcano"), native: true, reason: v1.ReasonSchedulingConflict, want: "spec.scheduling cannot be used with schedulerName volcano"},
+		"native too, for the leader":  {leader: pod("volcano"), worker: pod(""), native: true, reason: v1.ReasonSchedulingConflict, want: "spec.scheduling cannot be used with schedulerName volcano"},
+		"native, no Volcano anywhere": {worker: pod(""), native: true, noVolcano: missing},
+	} {
+		set := &v1.LeaderWorkerSet{}
+		set.Spec.LeaderWorkerTemplate.LeaderTemplate, set.Spec.LeaderWorkerTemplate.WorkerTemplate = tc.leader, *tc.worker
+		if tc.native {
+			set.Spec.Scheduling = &v1.Scheduling{}
+		}
+		history, _ := revision.NewHistory(nil)
+		k := &Known{Set: set, History: history, Volcano: true, NoVolcano: tc.noVolcano}
+		why := k.Withheld()
+		if (why == nil) != (tc.reason == "") || why != nil && (why.Reason != tc.reason || !strings.Contains(why.Message, tc.want)) {
+			t.Errorf("%s: withheld %+v, want %q %q", name, why, tc.reason, tc.want)
+		}
+		k.Volcano = false
+		if why := k.Withheld(); why != nil && (!tc.native || tc.leader == nil) {
+			t.Errorf("%s: withheld without the flag: %+v", name, why)
+		}
+	}
+}

@@ -23,11 +23,13 @@ var notApplied = map[string]string{
 
 // notInstalled are the folders that `kubectl apply -k deploy` leaves alone.
 var notInstalled = map[string]string{
-	"samples":               "sets to try, not the controller",
-	"namespaced":            "the other way to install it",
-	"rbac/namespace":        "rights for that other way",
-	"monitoring":            "needs the Prometheus operator",
-	"monitoring/dashboards": "needs Grafana",
+	"samples":                 "sets to try, not the controller",
+	"namespaced":              "the other way to install it",
+	"rbac/namespace":          "rights for that other way",
+	"monitoring":              "needs the Prometheus operator",
+	"monitoring/dashboards":   "needs Grafana",
+	"rbac/volcano":            "rights for those who run it with Volcano",
+	"rbac/volcano-namespaced": "the same, for one namespace",
 }
 
 // A file that no kustomization lists is never applied, and nobody notices.

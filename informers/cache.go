@@ -5,6 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -83,11 +84,22 @@ func (i *Informers) Workloads(set types.NamespacedName) []*schedulingv1beta1.Wor
 }
 
 // NoGangs says why PodGroups cannot be used, empty if they can.
-func (i *Informers) NoGangs() string {
-	if missing := i.gangs.missing.Load(); missing != nil {
-		return *missing
+func (i *Informers) NoGangs() string { return i.gangs.why() }
+
+// VolcanoGroups returns Volcano's PodGroups with the set's label, whoever controls them.
+func (i *Informers) VolcanoGroups(set types.NamespacedName) []*unstructured.Unstructured {
+	if i.volcano == nil {
+		return nil
 	}
-	return "whether the cluster has it is not known yet"
+	return list[*unstructured.Unstructured](i.volcano.podGroups, set)
+}
+
+// NoVolcano says why Volcano's PodGroups cannot be used, empty if they can.
+func (i *Informers) NoVolcano() string {
+	if i.volcano == nil {
+		return "the controller runs without --scheduler-provider=volcano"
+	}
+	return i.volcano.why()
 }
 
 func get[T any](informer cache.SharedIndexInformer, key string) (T, bool) {
@@ -115,6 +127,9 @@ func indexed[T any](informer cache.SharedIndexInformer, index, value string) []T
 
 // Passed says that the cache of a kind has seen everything up to this version.
 func (i *Informers) Passed(kind Kind, version string) bool {
+	if kind == VolcanoGroups {
+		return i.volcano == nil || group.Reached(i.volcano.podGroups.GetStore().LastStoreSyncResourceVersion(), version)
+	}
 	informer := map[Kind]cache.SharedIndexInformer{
 		Sets: i.sets, Pods: i.pods, Services: i.services, Revisions: i.revisions, Budgets: i.budgets,
 		Workloads: i.gangs.workloads, PodGroups: i.gangs.podGroups,

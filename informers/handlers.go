@@ -61,6 +61,11 @@ func (i *Informers) Watch(sink Sink) error {
 	if err := i.gangs.watch(sink); err != nil {
 		return err
 	}
+	if i.volcano != nil {
+		if err := i.volcano.watch(sink); err != nil {
+			return err
+		}
+	}
 	i.synced = []cache.InformerSynced{i.gangs.known, pods.HasSynced, sets.HasSynced, services.HasSynced, revisions.HasSynced, budgets.HasSynced}
 	if i.nodes != nil {
 		nodes, err := i.nodes.AddTypedEventHandler(NodeHandler(sink))
@@ -68,6 +73,9 @@ func (i *Informers) Watch(sink Sink) error {
 			return fmt.Errorf("watching nodes: %w", err)
 		}
 		i.synced = append(i.synced, nodes.HasSynced)
+	}
+	if i.volcano != nil {
+		i.synced = append(i.synced, i.volcano.known)
 	}
 	for _, informer := range i.fence.all() {
 		i.synced = append(i.synced, informer.HasSynced)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -91,6 +92,52 @@ func TestOwnedHandlerTouchesBothSets(t *testing.T) {
 	h.OnAdd(service(""), false)
 	if got := strings.Join(s.told, "; "); got != "touch a; touch b" {
 		t.Errorf("told %q", got)
+	}
+}
+
+// A new status of a PodGroup of Volcano wakes nobody; what the controller keeps up to date
+// does, and so does an end.
+func TestVolcanoHandler(t *testing.T) {
+	podGroup := func(path string, value any) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a-0-k", "uid": "u", "resourceVersion": "1",
+			"labels": map[string]any{v1.LabelName: "a"}, "annotations": map[string]any{}}, "spec": map[string]any{"minMember": int64(3)}}}
+		if err := unstructured.SetNestedField(o.Object, value, strings.Split(path, "/")...); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	for path, tc := range map[string]struct {
+		value any
+		want  string
+	}{
+		"status/phase":                 {"Running", ""},
+		"metadata/resourceVersion":     {"2", ""},
+		"spec/minMember":               {int64(1), "touch a; touch a"},
+		"metadata/annotations/x":       {"y", "touch a; touch a"},
+		"metadata/labels/x":            {"y", "touch a; touch a"},
+		"metadata/uid":                 {"v", "touch a; touch a"},
+		"metadata/deletionTimestamp":   {"2026-12-01T10:00:00Z", "touch a; touch a"},
+		"metadata/ownerReferences":     {[]any{map[string]any{"uid": "x"}}, "touch a; touch a"},
+		"metadata/labels/team":         {"b", "touch a; touch a"},
+		"metadata/managedFields":       {[]any{}, ""},
+		"metadata/generation":          {int64(2), ""},
+		"metadata/annotations/volcano": {"x", "touch a; touch a"},
+	} {
+		s := &sink{}
+		before, _ := Trim(podGroup("metadata/resourceVersion", "1"))
+		after, _ := Trim(podGroup(path, tc.value))
+		VolcanoHandler(s).OnUpdate(before.(*unstructured.Unstructured), after.(*unstructured.Unstructured))
+		if got := strings.Join(s.told, "; "); got != tc.want {
+			t.Errorf("%s: told %q, want %q", path, got, tc.want)
+		}
+		if _, has := after.(*unstructured.Unstructured).Object["status"]; has {
+			t.Errorf("%s: the status is kept", path)
+		}
+	}
+	s := &sink{}
+	VolcanoHandler(s).OnDelete(cache.DeletedObject[*unstructured.Unstructured]{OptionalObj: podGroup("spec/queue", "q")})
+	if got := strings.Join(s.told, "; "); got != "touch a" {
+		t.Errorf("deleted: told %q", got)
 	}
 }
 

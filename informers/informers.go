@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	policyinformers "k8s.io/client-go/informers/policy/v1"
@@ -32,6 +33,8 @@ const (
 	Budgets   Kind = "PodDisruptionBudget"
 	Workloads Kind = "Workload"
 	PodGroups Kind = "PodGroup"
+	// VolcanoGroups are PodGroups of Volcano.
+	VolcanoGroups Kind = "podgroups.scheduling.volcano.sh"
 )
 
 // bySet indexes objects by namespace and name label, whoever controls them: who
@@ -48,7 +51,9 @@ type Informers struct {
 	budgets   cache.TypedSharedIndexInformer[*policyv1.PodDisruptionBudget]
 
 	fence fence
-	gangs *gangs
+	// gangs are the native ones; volcano is nil where Volcano's are not asked for.
+	gangs   *gangs
+	volcano *volcano
 
 	synced  []cache.InformerSynced
 	running sync.WaitGroup
@@ -56,8 +61,9 @@ type Informers struct {
 
 // New makes the informers for one namespace, or for all if it is empty. Of the
 // built-in kinds only objects with the set's label are watched, and all
-// PodDisruptionBudgets: whoever's selects a pod is in the way of another.
-func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Informers, error) {
+// PodDisruptionBudgets: whoever's selects a pod is in the way of another. volcanoClient
+// may be nil: then nothing is asked for of Volcano.
+func New(kube kubernetes.Interface, sets *client.Client, volcanoClient dynamic.Interface, namespace string) (*Informers, error) {
 	labelled := func(o *metav1.ListOptions) { o.LabelSelector = v1.LabelName }
 	i := &Informers{
 		sets: client.NewInformer(sets, namespace, 0, byNamespace(), nil),
@@ -71,12 +77,17 @@ func New(kube kubernetes.Interface, sets *client.Client, namespace string) (*Inf
 			policyinformers.NewPodDisruptionBudgetInformer(kube, namespace, 0, byNamespace())),
 	}
 	i.fence = newFence(kube, namespace)
-	i.gangs = newGangs(kube, namespace, labelled)
 	if namespace == metav1.NamespaceAll {
 		// Nodes are in no namespace: who serves one only has no rights on them.
 		i.nodes = cache.NewTypedSharedIndexInformer[*corev1.Node](coreinformers.NewNodeInformer(kube, 0, cache.Indexers{}))
 	}
-	for _, informer := range append(i.all(), i.gangs.all()...) {
+	i.gangs = newGangs(kube, namespace, labelled)
+	all := append(i.all(), i.gangs.informers...)
+	if volcanoClient != nil {
+		i.volcano = newVolcano(kube, volcanoClient, namespace, labelled)
+		all = append(all, i.volcano.informers...)
+	}
+	for _, informer := range all {
 		if err := informer.SetTransform(Trim); err != nil {
 			return nil, fmt.Errorf("setting the transform of an informer: %w", err)
 		}
@@ -103,6 +114,9 @@ func (i *Informers) Start(ctx context.Context) {
 		i.running.Go(func() { informer.RunWithContext(ctx) })
 	}
 	i.running.Go(func() { i.gangs.run(ctx, i.wantGangs) })
+	if i.volcano != nil {
+		i.running.Go(func() { i.volcano.run(ctx, i.wantVolcano) })
+	}
 }
 
 // WaitForSync waits until the caches are filled and every handler has been told

@@ -70,7 +70,7 @@ func TestWiring(t *testing.T) {
 	}
 	stray := pod("b-1", "b", "w", "2")
 	stray.Labels = nil
-	i, err := New(fake.NewClientset(pod("a-1", "a", "u", "1"), pod("a-1-1", "a", "v", "1"), stray, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), sets, metav1.NamespaceAll)
+	i, err := New(fake.NewClientset(pod("a-1", "a", "u", "1"), pod("a-1-1", "a", "v", "1"), stray, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), sets, nil, metav1.NamespaceAll)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "lws-controller/api/v1"
 )
@@ -14,7 +15,7 @@ import (
 // enters a cache: managed fields of all kinds, and of pods the whole spec but the
 // node and the readiness gates, foreign annotations, and the parts of the status
 // that say nothing about failure; of nodes all but labels, taints and readiness; of
-// disruption budgets the status. It must be idempotent.
+// disruption budgets and of Volcano's PodGroups the status. It must be idempotent.
 func Trim(obj any) (any, error) {
 	o, ok := obj.(metav1.Object)
 	if !ok {
@@ -28,6 +29,8 @@ func Trim(obj any) (any, error) {
 		trimNode(o)
 	case *v1.LeaderWorkerSet:
 		delete(o.Annotations, corev1.LastAppliedConfigAnnotation)
+	case *unstructured.Unstructured:
+		delete(o.Object, "status")
 	case *policyv1.PodDisruptionBudget:
 		o.Status = policyv1.PodDisruptionBudgetStatus{}
 	}
@@ -36,7 +39,7 @@ func Trim(obj any) (any, error) {
 
 func trimPod(p *corev1.Pod) {
 	for key := range p.Annotations {
-		if !strings.Contains(key, "leaderworkerset") {
+		if !strings.Contains(key, "leaderworkerset") && key != v1.AnnotationVolcanoGroup {
 			delete(p.Annotations, key)
 		}
 	}

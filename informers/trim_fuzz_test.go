@@ -17,6 +17,8 @@ func FuzzTrim(f *testing.F) {
 		"managedFields":[{"manager":"m"}]},"spec":{"nodeName":"n","containers":[{"name":"c"}],"readinessGates":[{"conditionType":"leaderworkerset.x-k8s.io/GroupReady"}]},
 		"status":{"phase":"Running","podIP":"10.0.0.1","conditions":[{"type":"ContainersReady","status":"True"}],"initContainerStatuses":[{"restartCount":1,"name":"i"}],
 		"containerStatuses":[{"name":"c","image":"x","state":{"waiting":{"reason":"ErrImagePull"}}}],"ephemeralContainerStatuses":[{"restartCount":9}]}}`))
+	f.Add([]byte(`{"metadata":{"name":"a-0","labels":{"leaderworkerset.sigs.k8s.io/name":"a","leaderworkerset.sigs.k8s.io/group-index":"0","leaderworkerset.sigs.k8s.io/template-revision-hash":"k"},
+		"annotations":{"scheduling.k8s.io/group-name":"a-0-k"}},"spec":{"schedulerName":"volcano"}}`))
 	f.Add([]byte(`{"metadata":{"name":"-0","labels":{"leaderworkerset.sigs.k8s.io/name":""}},"status":{"containerStatuses":null}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var pod corev1.Pod

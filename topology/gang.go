@@ -17,6 +17,9 @@ import (
 // GangsNotServed is why there can be no PodGroups in a cluster without their API.
 const GangsNotServed = "the cluster does not serve scheduling.k8s.io/v1beta1, which takes Kubernetes 1.37 and the feature gate GenericWorkload"
 
+// VolcanoNotServed is why there can be no PodGroups of Volcano in such a cluster.
+const VolcanoNotServed = "the cluster does not serve scheduling.volcano.sh/v1beta1, which takes an installed Volcano"
+
 // gangTemplate is the name of the one template of a Workload.
 const gangTemplate = "group"
 
@@ -142,14 +145,19 @@ func GangConflict(t *v1.LeaderWorkerTemplate) string {
 	if t.LeaderTemplate == nil {
 		return ""
 	}
-	leader, worker := &t.LeaderTemplate.Spec, &t.WorkerTemplate.Spec
-	switch {
-	case leader.PriorityClassName != worker.PriorityClassName:
+	if leader, worker := &t.LeaderTemplate.Spec, &t.WorkerTemplate.Spec; leader.PriorityClassName != worker.PriorityClassName {
 		return "leaderTemplate.spec.priorityClassName " + strconv.Quote(leader.PriorityClassName) + " beside workerTemplate.spec.priorityClassName " +
 			strconv.Quote(worker.PriorityClassName) + ": all pods of a PodGroup have one priority"
-	case leader.SchedulerName != worker.SchedulerName:
-		return "leaderTemplate.spec.schedulerName " + strconv.Quote(leader.SchedulerName) + " beside workerTemplate.spec.schedulerName " +
-			strconv.Quote(worker.SchedulerName) + ": one scheduler places all pods of a PodGroup"
 	}
-	return ""
+	return twoSchedulers(t)
+}
+
+// twoSchedulers says that leader and workers have schedulers of their own, empty if not.
+func twoSchedulers(t *v1.LeaderWorkerTemplate) string {
+	leader, worker := t.LeaderTemplate.Spec.SchedulerName, t.WorkerTemplate.Spec.SchedulerName
+	if leader == worker {
+		return ""
+	}
+	return "leaderTemplate.spec.schedulerName " + strconv.Quote(leader) + " beside workerTemplate.spec.schedulerName " +
+		strconv.Quote(worker) + ": one scheduler places all pods of a PodGroup"
 }

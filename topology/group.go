@@ -28,7 +28,8 @@ type Group struct {
 	Domain map[string]string
 	// Avoids are the domains, as key=value, that the leader keeps away from.
 	Avoids []string
-	// Gang is the name of the PodGroup that the pods are scheduled by; mostly empty.
+	// Gang is the name of the PodGroup that the pods are scheduled by, with
+	// v1.VolcanoGang before it if it is Volcano's; mostly empty.
 	Gang string
 }
 

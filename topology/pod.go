@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,7 +36,9 @@ func (g *Group) Pod(worker int32) *corev1.Pod {
 	}
 	pod.Spec.Hostname = pod.Name
 	pod.Spec.Subdomain = g.ServiceName()
-	if g.Gang != "" {
+	if name, isVolcano := strings.CutPrefix(g.Gang, v1.VolcanoGang); isVolcano {
+		pod.Annotations[v1.AnnotationVolcanoGroup] = name
+	} else if g.Gang != "" {
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &g.Gang}
 	}
 	g.place(pod, worker)

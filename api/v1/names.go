@@ -81,6 +81,23 @@ const (
 	KueuePodSuspendingParent = "kueue.x-k8s.io/pod-suspending-parent"
 )
 
+// What Volcano goes by (https://volcano.sh/en/docs/podgroup/).
+const (
+	// VolcanoScheduler is the scheduler of pods that Volcano places.
+	VolcanoScheduler = "volcano"
+	// AnnotationVolcanoGroup is the PodGroup of a pod, on pods; Volcano reads its other
+	// spelling too.
+	AnnotationVolcanoGroup      = "scheduling.k8s.io/group-name"
+	AnnotationVolcanoGroupOther = "scheduling.volcano.sh/group-name"
+	// AnnotationVolcanoQueue is the queue of the groups, on sets.
+	AnnotationVolcanoQueue = "scheduling.volcano.sh/queue-name"
+	// VolcanoPrefix is that of annotations which PodGroups have from their set.
+	VolcanoPrefix = "volcano.sh/"
+	// VolcanoGang precedes the name of a PodGroup of Volcano where there may be native
+	// ones too: the names of the two may meet.
+	VolcanoGang = "volcano/"
+)
+
 // Values of AnnotationExclusiveScope: whose pods an exclusive placement keeps away.
 // Anything else is as ExclusiveScopeNamespace.
 const (
@@ -181,9 +198,9 @@ const (
 	ReasonNoDomain = "NoTopologyDomain"
 	// ReasonKueueUnsupported: Kueue is to admit the pods, which are therefore not created.
 	ReasonKueueUnsupported = "KueueUnsupported"
-	// ReasonSchedulingUnavailable: spec.scheduling asks for what the cluster lacks.
+	// ReasonSchedulingUnavailable: the set asks for a scheduling that the cluster lacks.
 	ReasonSchedulingUnavailable = "SchedulingUnavailable"
-	// ReasonSchedulingConflict: spec.scheduling cannot be with the rest of the set.
+	// ReasonSchedulingConflict: what the set says of scheduling cannot be together.
 	ReasonSchedulingConflict = "SchedulingConflict"
 	// ReasonPodsStuck: pods that are being deleted do not go.
 	ReasonPodsStuck = "PodsStuckTerminating"

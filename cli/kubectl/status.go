@@ -137,7 +137,7 @@ func (out *Status) addGroups(s *seen, steering *rollout.Steering, history *revis
 	for _, r := range history.Revisions() {
 		sizes[r.Key] = (&topology.Group{Template: &r.Template}).Size()
 	}
-	judged := rollout.Input{Templates: controller.Templates(s.set, history), Restarts: status.GroupRestarts}
+	judged := rollout.Input{Templates: controller.Templates(s.set, history, false), Restarts: status.GroupRestarts}
 	states := fold(s)
 	for index := range out.Replicas {
 		if states[index] == nil {

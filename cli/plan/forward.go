@@ -233,8 +233,8 @@ func (w *world) sync() (acted bool, wake time.Time) {
 // gangs takes in which PodGroups and Workloads a plan makes and drops. Workloads alone
 // change nothing.
 func (w *world) gangs(in *rollout.Input, plan *rollout.Plan) {
-	for _, name := range plan.DeletePodGroups {
-		delete(w.known.PodGroups, name)
+	for _, gone := range plan.DeletePodGroups {
+		delete(w.known.PodGroups, gone.Name)
 	}
 	for _, name := range plan.DeleteWorkloads {
 		delete(w.known.Workloads, name)

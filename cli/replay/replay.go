@@ -166,6 +166,7 @@ func (r *replayer) plan(l *controller.Line, s *set) error {
 	in := l.Plan.In
 	in.GroupService = func(index int32) string { return topology.ServiceName(name, index, v1.SubdomainUniquePerReplica) }
 	in.PodGroupName = func(index int32, incarnation int64) string { return topology.PodGroupName(name, index, incarnation) }
+	in.VolcanoName = func(index int32, revision string) string { return topology.VolcanoName(name, index, revision) }
 	sizes := map[string]int32{}
 	for key, t := range in.Templates {
 		sizes[key] = t.Size

@@ -29,7 +29,7 @@ func newServer(t *testing.T, profiles bool) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caches, err := informers.New(fake.NewClientset(), sets, metav1.NamespaceAll)
+	caches, err := informers.New(fake.NewClientset(), sets, nil, metav1.NamespaceAll)
 	if err != nil {
 		t.Fatal(err)
 	}

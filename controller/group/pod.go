@@ -33,7 +33,8 @@ type Pod struct {
 	Size        int32  `json:"size,omitempty"`
 
 	Node string `json:"node,omitempty"`
-	// Gang is the PodGroup that the pod is scheduled by.
+	// Gang is the PodGroup that the pod is scheduled by, with v1.VolcanoGang before its
+	// name if it is Volcano's. One that the template names is not the controller's.
 	Gang string `json:"gang,omitempty"`
 	// DomainKeys are, on leaders, the node labels that the workers' nodes must share.
 	DomainKeys []string `json:"domainKeys,omitempty"`
@@ -121,6 +122,9 @@ func ObservePod(p *corev1.Pod, worker int32) Pod {
 	}
 	if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		out.Gang = *g.PodGroupName
+	} else if name := p.Annotations[v1.AnnotationVolcanoGroup]; name != "" &&
+		name == p.Labels[v1.LabelName]+"-"+p.Labels[v1.LabelGroupIndex]+"-"+p.Labels[v1.LabelRevision] {
+		out.Gang = v1.VolcanoGang + name
 	}
 	out.RecycledAt, _ = time.Parse(time.RFC3339Nano, p.Annotations[v1.AnnotationRecycledAt])
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {

@@ -76,3 +76,31 @@ func TestWaitingFor(t *testing.T) {
 		})
 	}
 }
+
+// The PodGroup of a pod is the one that the controller has named; one of Volcano's that
+// the template names is somebody else's.
+func TestGangOfAPod(t *testing.T) {
+	native := "web-1-4"
+	labels := map[string]string{v1.LabelName: "web", v1.LabelGroupIndex: "1", v1.LabelRevision: "key"}
+	for name, tc := range map[string]struct {
+		volcano string
+		group   *corev1.PodSchedulingGroup
+		want    string
+	}{
+		"none":      {"", nil, ""},
+		"native":    {"", &corev1.PodSchedulingGroup{PodGroupName: &native}, "web-1-4"},
+		"nameless":  {"", &corev1.PodSchedulingGroup{}, ""},
+		"Volcano's": {"web-1-key", nil, "volcano/web-1-key"},
+		"by hand":   {"mine", nil, ""},
+		"of before": {"web-1-old", nil, ""},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"scheduling.k8s.io/group-name": tc.volcano}},
+			Spec: corev1.PodSpec{SchedulingGroup: tc.group}}
+		if got := ObservePod(pod, 0).Gang; got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+	if got := ObservePod(&corev1.Pod{}, 0).Gang; got != "" {
+		t.Errorf("without labels: %q", got)
+	}
+}

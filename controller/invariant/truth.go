@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "lws-controller/api/v1"
@@ -27,6 +28,9 @@ type truth struct {
 	claims    map[types.NamespacedName]*corev1.PersistentVolumeClaim
 	podGroups map[types.NamespacedName]*schedulingv1beta1.PodGroup
 	workloads map[types.NamespacedName]*schedulingv1beta1.Workload
+	volcano   map[types.NamespacedName]*unstructured.Unstructured
+	// dropped are PodGroups of Volcano that others than the controller have deleted.
+	dropped map[types.NamespacedName]bool
 	// past are the versions of each pod name, oldest first.
 	past map[types.NamespacedName][]version
 }
@@ -48,6 +52,8 @@ func newTruth() truth {
 		claims:    map[types.NamespacedName]*corev1.PersistentVolumeClaim{},
 		podGroups: map[types.NamespacedName]*schedulingv1beta1.PodGroup{},
 		workloads: map[types.NamespacedName]*schedulingv1beta1.Workload{},
+		volcano:   map[types.NamespacedName]*unstructured.Unstructured{},
+		dropped:   map[types.NamespacedName]bool{},
 		past:      map[types.NamespacedName][]version{},
 	}
 }
@@ -77,6 +83,9 @@ func (t *truth) apply(c *Change, at int64) {
 		put(t.podGroups, key, c.After, o)
 	case *schedulingv1beta1.Workload:
 		put(t.workloads, key, c.After, o)
+	case *unstructured.Unstructured:
+		put(t.volcano, key, c.After, o)
+		t.dropped[key] = c.After == nil && c.By != Controller
 	}
 }
 

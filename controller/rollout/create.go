@@ -86,7 +86,7 @@ func (p *planner) creation(v *group.View) (Creation, bool) {
 			}
 			c.Lost, c.Revision = c.Revision, p.Update
 		}
-		c.Incarnation, c.Gang = p.newGang(v.Index, c.Incarnation, t.Workload)
+		c.Incarnation, c.Gang = p.newGang(v.Index, c.Incarnation, c.Revision)
 		c.Workers = []int32{0}
 		if !p.LeaderFirst && !p.Placed {
 			c.Workers = upTo(min(max(t.Size, 1), int32(p.MaxWrites)+1))

@@ -4,16 +4,27 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
+	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 )
 
-// PodGroup is an existing PodGroup with the set's labels as the planner sees it.
+// PodGroup is an existing PodGroup with the set's labels as the planner sees it. One of
+// Volcano's has v1.VolcanoGang before its name. What differs between the two:
+//
+//	            native                       Volcano's
+//	name        <set>-<group>-<incarnation>  <set>-<group>-<revision>, so that the one of the
+//	                                         incarnation before has to be gone first
+//	goes        when no pod refers to it     at once: only we keep it while pods refer to it
+//	content     for good, a Workload's       kept up to date
 type PodGroup struct {
 	Index       int32
 	Incarnation int64
 	// Workload is the one that it refers to.
-	Workload string
+	Workload string `json:",omitempty"`
+	// Differs: it is not what a group of its revision asks for now.
+	Differs bool `json:",omitempty"`
 	// Unusable and Leaving are as of a Service.
 	Unusable string `json:",omitempty"`
 	Leaving  bool   `json:",omitempty"`
@@ -25,29 +36,45 @@ type GangWanted struct {
 	Index       int32
 	Revision    string
 	Incarnation int64
+	// Referred: pods refer to it already.
+	Referred bool `json:",omitempty"`
+}
+
+// GangGone is a PodGroup to be removed, of a group.
+type GangGone struct {
+	Name  string
+	Index int32
+}
+
+// podGroupName is the PodGroup of an incarnation of a group at a revision, empty where
+// the pods are not scheduled by one.
+func (p *planner) podGroupName(index int32, incarnation int64, revision string) string {
+	switch t := p.Templates[revision]; {
+	case t.Workload != "":
+		return p.PodGroupName(index, incarnation)
+	case t.Volcano:
+		return v1.VolcanoGang + p.VolcanoName(index, revision)
+	}
+	return ""
 }
 
 // newGang is the incarnation and PodGroup of a group that has no pods, given the
 // incarnation that it would have without one. PodGroups of other incarnations may
 // still be there, held by a finalizer; one that has been made for these pods, before
 // they could be, serves. A Workload of another name has another content.
-func (p *planner) newGang(index int32, incarnation int64, workload string) (int64, string) {
-	next, usable := incarnation, workload != ""
+func (p *planner) newGang(index int32, incarnation int64, revision string) (int64, string) {
+	next := incarnation
 	for _, name := range p.podGroupsOf(index) {
 		g := p.PodGroups[name]
 		if g.Incarnation < next || g.Incarnation >= group.MaxIncarnation {
 			continue
 		}
-		next, usable = g.Incarnation, g.Unusable == "" && g.Workload == workload && name == p.PodGroupName(index, g.Incarnation)
-		if !usable {
+		next = g.Incarnation
+		if g.Unusable != "" || g.Workload != p.Templates[revision].Workload || name != p.podGroupName(index, next, revision) {
 			next++
-			usable = workload != ""
 		}
 	}
-	if !usable {
-		return next, ""
-	}
-	return next, p.PodGroupName(index, next)
+	return next, p.podGroupName(index, next, revision)
 }
 
 // podGroupsOf are the names of the PodGroups of a group, by ascending incarnation.
@@ -65,14 +92,15 @@ func (p *planner) podGroupsOf(index int32) []string {
 	return p.podGroups[index]
 }
 
-// gangBlocked says that the pods of a group have to wait for their PodGroup. One that
-// is being deleted does as long as a pod refers to it, which holds it.
+// gangBlocked says that the pods of a group have to wait for their PodGroup, or for that
+// of the incarnation before to be gone, if it has the same name. One that is being
+// deleted does as long as a pod refers to it, which holds it.
 func (p *planner) gangBlocked(v *group.View, c *Creation) bool {
 	if c.Gang == v.Gang && p.PodGroups[c.Gang].Leaving {
 		return false
 	}
 	blocked := func(kind, name, why string) bool {
-		p.Blocked = append(p.Blocked, Blocked{Index: c.Index, Kind: kind, Name: name, Why: why})
+		p.Blocked = append(p.Blocked, Blocked{Index: c.Index, Kind: kind, Name: strings.TrimPrefix(name, v1.VolcanoGang), Why: why})
 		return true
 	}
 	if c.Gang == "" {
@@ -88,6 +116,8 @@ func (p *planner) gangBlocked(v *group.View, c *Creation) bool {
 	switch w := p.Workloads[p.workloadFor(c)]; {
 	case exists && g.Unusable != "":
 		return blocked("podgroup", c.Gang, g.Unusable)
+	case exists && !v.HasPods && g.Incarnation != c.Incarnation:
+		return true // it is about to go
 	case !exists && w.Unusable != "" && !w.Leaving:
 		return blocked("workload", p.workloadFor(c), w.Unusable)
 	}
@@ -113,22 +143,37 @@ func (p *planner) workloadFor(c *Creation) string { return p.Templates[c.Revisio
 // one PodGroup for each incarnation that has pods, or is about to, and was made while
 // the set asked for it; and one Workload for all that want the same.
 func (p *planner) gangs() {
-	if len(p.PodGroups) == 0 && len(p.Workloads) == 0 && p.Templates[p.Update].Workload == "" && p.Templates[p.Current].Workload == "" {
+	if len(p.PodGroups) == 0 && len(p.Workloads) == 0 && !p.anyGangs() {
 		return
 	}
 	referred, needed := p.podGroupsNeeded()
 	for _, name := range slices.Sorted(maps.Keys(needed)) {
-		if _, exists := p.PodGroups[name]; !exists || !referred[name] {
-			p.CreatePodGroups = append(p.CreatePodGroups, needed[name])
+		want := needed[name]
+		want.Referred = referred[name]
+		switch g, exists := p.PodGroups[name]; {
+		case !exists || !want.Referred:
+			p.CreatePodGroups = append(p.CreatePodGroups, want)
+		case g.Unusable == "" && (g.Differs || g.Incarnation != want.Incarnation):
+			p.UpdatePodGroups = append(p.UpdatePodGroups, want)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.PodGroups)) {
 		g := p.PodGroups[name]
 		if _, stays := needed[name]; !stays && !referred[name] && g.Unusable == "" && !p.awaitsPods(name, &g) {
-			p.DeletePodGroups = append(p.DeletePodGroups, name)
+			p.DeletePodGroups = append(p.DeletePodGroups, GangGone{name, g.Index})
 		}
 	}
 	p.workloads(needed)
+}
+
+// anyGangs says that pods of any revision are scheduled by PodGroups.
+func (p *planner) anyGangs() bool {
+	for _, t := range p.Templates {
+		if t.Workload != "" || t.Volcano {
+			return true
+		}
+	}
+	return false
 }
 
 // podGroupsNeeded are the PodGroups of pods that are there to stay, or are created now,
@@ -140,14 +185,13 @@ func (p *planner) podGroupsNeeded() (referred map[string]bool, needed map[string
 		for _, name := range append(slices.Clone(v.OtherGangs), v.Gang, p.unnamed(v)) {
 			referred[name] = true
 		}
-		if v.Gang != "" && p.wanted(v.Index) && p.entries[v.Index] == nil && p.Templates[v.Revision].Workload != "" &&
-			v.Gang == p.PodGroupName(v.Index, v.Incarnation) && !p.Withheld {
-			needed[v.Gang] = GangWanted{v.Gang, v.Index, v.Revision, v.Incarnation}
+		if v.Gang != "" && p.wanted(v.Index) && p.entries[v.Index] == nil && v.Gang == p.podGroupName(v.Index, v.Incarnation, v.Revision) && !p.Withheld {
+			needed[v.Gang] = GangWanted{Name: v.Gang, Index: v.Index, Revision: v.Revision, Incarnation: v.Incarnation}
 		}
 	}
 	for i := range p.Create {
-		if c := &p.Create[i]; c.Gang != "" && p.workloadFor(c) != "" {
-			needed[c.Gang] = GangWanted{c.Gang, c.Index, c.Revision, c.Incarnation}
+		if c := &p.Create[i]; c.Gang != "" && c.Gang == p.podGroupName(c.Index, c.Incarnation, c.Revision) {
+			needed[c.Gang] = GangWanted{Name: c.Gang, Index: c.Index, Revision: c.Revision, Incarnation: c.Incarnation}
 		}
 	}
 	return referred, needed
@@ -166,7 +210,7 @@ func (p *planner) awaitsPods(name string, g *PodGroup) bool {
 		return false
 	}
 	c, ok := p.creation(v)
-	return ok && c.Gang == name
+	return ok && c.Gang == name && c.Incarnation == g.Incarnation
 }
 
 // workloads keeps those that a PodGroup refers to, and makes those that a needed one
@@ -190,7 +234,7 @@ func (p *planner) workloads(needed map[string]GangWanted) {
 	}
 	for _, revision := range slices.Sorted(maps.Keys(p.Templates)) {
 		name := p.Templates[revision].Workload
-		if _, exists := p.Workloads[name]; !exists && wanted[name] {
+		if _, exists := p.Workloads[name]; !exists && name != "" && wanted[name] {
 			wanted[name] = false
 			p.CreateWorkloads = append(p.CreateWorkloads, GangWanted{Name: name, Revision: revision})
 		}

@@ -88,7 +88,11 @@ func TestGangs(t *testing.T) {
 			for _, b := range plan.Blocked {
 				blocked += b.Kind + " " + b.Name
 			}
-			dropped := strings.Join(slices.Concat(plan.DeletePodGroups, plan.DeleteWorkloads), " ")
+			var gone []string
+			for _, g := range plan.DeletePodGroups {
+				gone = append(gone, g.Name)
+			}
+			dropped := strings.Join(append(gone, plan.DeleteWorkloads...), " ")
 			if create != tc.create || names(plan.CreatePodGroups, plan.CreateWorkloads) != tc.made || dropped != tc.dropped || blocked != tc.blocked {
 				t.Errorf("creates %q, want %q; makes %q, want %q; drops %q, want %q; blocked %q, want %q",
 					create, tc.create, names(plan.CreatePodGroups, plan.CreateWorkloads), tc.made, dropped, tc.dropped, blocked, tc.blocked)

@@ -25,6 +25,8 @@ type Template struct {
 	// Workload is the one that PodGroups of groups of this revision refer to; empty:
 	// their pods are not scheduled by PodGroups.
 	Workload string `json:",omitempty"`
+	// Volcano: the pods are scheduled by PodGroups of Volcano.
+	Volcano bool `json:",omitempty"`
 }
 
 // Input is all that a plan depends on.
@@ -96,8 +98,9 @@ type Input struct {
 	// PodGroups are those with the labels of the set's, Workloads too, by name.
 	PodGroups map[string]PodGroup `json:",omitempty"`
 	Workloads map[string]Service  `json:",omitempty"`
-	// PodGroupName names the wanted PodGroups.
+	// PodGroupName and VolcanoName name the wanted PodGroups.
 	PodGroupName func(index int32, incarnation int64) string `json:"-"`
+	VolcanoName  func(index int32, revision string) string   `json:"-"`
 
 	// Held says until when nothing is created for a group, because the API server
 	// refused its pods or something foreign holds its names.
@@ -137,13 +140,15 @@ type Plan struct {
 	CreateServices []ServiceWanted
 	// DeletePodGroups are PodGroups of incarnations that have no pod left, DeleteWorkloads
 	// those that no PodGroup refers to.
-	DeletePodGroups []string `json:",omitempty"`
-	DeleteWorkloads []string `json:",omitempty"`
+	DeletePodGroups []GangGone `json:",omitempty"`
+	DeleteWorkloads []string   `json:",omitempty"`
 	// CreateWorkloads come before the PodGroups that refer to them, CreatePodGroups before
 	// the pods of their groups. Where one fails, those groups wait. One that exists may be
 	// among them, when no pod refers to it yet: it has to be there really, and be right.
 	CreateWorkloads []GangWanted `json:",omitempty"`
 	CreatePodGroups []GangWanted `json:",omitempty"`
+	// UpdatePodGroups are those that are not as they should be any more.
+	UpdatePodGroups []GangWanted `json:",omitempty"`
 	// Create are the groups that get pods. If the group's leader is among them,
 	// it is created first and the workers only once it was accepted.
 	Create []Creation

@@ -64,6 +64,13 @@ var options = map[string]func(s *v1.LeaderWorkerSet, value string) error{
 			"rack": {SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "rack"}}}}}[value]
 		return nil
 	},
+	"scheduler": func(s *v1.LeaderWorkerSet, value string) error {
+		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.SchedulerName = value
+		if value == "none" {
+			s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.SchedulerName = ""
+		}
+		return nil
+	},
 	// rack is the node selector of the template.
 	"rack": func(s *v1.LeaderWorkerSet, value string) error {
 		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.NodeSelector = map[string]string{"rack": value}

@@ -78,6 +78,9 @@ func (w *World) begin() {
 	if w.aside.IntN(6) == 0 && set.Annotations[v1.AnnotationColocate] == "" {
 		gangs(gang)(set)
 		w.covered["gangs"]++
+	} else if w.aside.IntN(6) == 0 || slices.Contains(insisted, "volcano") {
+		placedByVolcano(true)(set)
+		w.covered["gangs of Volcano"]++
 	}
 	w.Apply(set)
 	if w.options.weights["evictions"] > 0 {

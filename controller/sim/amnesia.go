@@ -72,7 +72,7 @@ func (p *Process) amnesiac(key types.NamespacedName) (fresh planned) {
 	defer a.stop()
 	a.ghost, a.ctx = true, klog.NewContext(context.Background(), klog.Logger{})
 	a.sets, a.pods, a.services, a.revisions, a.nodes, a.budgets = p.sets, p.pods, p.services, p.revisions, p.nodes, p.budgets
-	a.workloads, a.podGroups = p.workloads, p.podGroups
+	a.workloads, a.podGroups, a.volcano = p.workloads, p.podGroups, p.volcano
 	defer func() {
 		if why := recover(); why != nil && why != saidEnough {
 			panic(why)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -292,6 +293,36 @@ func validBudget(b *policyv1.PodDisruptionBudget) error {
 
 func (a api) DeleteBudget(_ context.Context, key types.NamespacedName, uid types.UID) error {
 	return a.remove(deleteBudget, uid, func(s *Server, r request) error { return remove(s, s.budgets, key, r) })
+}
+
+func (a api) CreateVolcanoGroup(_ context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return send(a, call{what: createVolcano, write: true}, func(s *Server) (*unstructured.Unstructured, error) {
+		return create(s, s.volcano, o, a.by())
+	})
+}
+
+func (a api) GetVolcanoGroup(_ context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	return read(a, "get pod group of Volcano", func(s *Server) (*unstructured.Unstructured, error) { return get(s.volcano, key) })
+}
+
+func (a api) PatchVolcanoGroup(_ context.Context, key types.NamespacedName, patch []byte) (*unstructured.Unstructured, error) {
+	return send(a, call{what: patchVolcano, write: true}, func(s *Server) (*unstructured.Unstructured, error) {
+		r, err := preconditions(patch, a.by())
+		if err != nil {
+			return nil, err
+		}
+		return update(s, s.volcano, key, r, func(o *unstructured.Unstructured) error {
+			patched, err := mergePatched(o, patch)
+			if err == nil {
+				o.Object = patched.Object
+			}
+			return err
+		})
+	})
+}
+
+func (a api) DeleteVolcanoGroup(_ context.Context, key types.NamespacedName, uid types.UID) error {
+	return a.remove(deleteVolcano, uid, func(s *Server, r request) error { return remove(s, s.volcano, key, r) })
 }
 
 func (a api) CreateWorkload(_ context.Context, o *schedulingv1beta1.Workload) (*schedulingv1beta1.Workload, error) {

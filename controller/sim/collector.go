@@ -46,7 +46,7 @@ func (w *World) collectorActs() bool {
 		return doomed(o)
 	}
 	return collect(w, w.server.pods, doomed) || collect(w, w.server.services, doomed) || collect(w, w.server.revisions, doomed) || collect(w, w.server.budgets, doomed) ||
-		collect(w, w.server.claims, doomedClaim) || collect(w, w.server.workloads, doomed) || collect(w, w.server.podGroups, doomed) || w.releasePodGroups()
+		collect(w, w.server.claims, doomedClaim) || collect(w, w.server.workloads, doomed) || collect(w, w.server.podGroups, doomed) || collect(w, w.server.volcano, doomed) || w.releasePodGroups()
 }
 
 // podGroupProtection is the finalizer of PodGroups, which lasts until no pod that has
@@ -112,14 +112,14 @@ func (w *World) goOnDeleting(s *v1.LeaderWorkerSet) bool {
 func (w *World) dependents(owner types.UID) []func() {
 	return slices.Concat(letGo(w.server, w.server.pods, owner), letGo(w.server, w.server.services, owner), letGo(w.server, w.server.revisions, owner),
 		letGo(w.server, w.server.budgets, owner), letGo(w.server, w.server.claims, owner),
-		letGo(w.server, w.server.workloads, owner), letGo(w.server, w.server.podGroups, owner))
+		letGo(w.server, w.server.workloads, owner), letGo(w.server, w.server.podGroups, owner), letGo(w.server, w.server.volcano, owner))
 }
 
 // blocked says that an object exists which a set that is deleted in the foreground
 // has to wait for. Others that it owns outlive it for a moment.
 func (w *World) blocked(owner types.UID) bool {
 	return blocks(w.server.pods, owner) || blocks(w.server.services, owner) || blocks(w.server.revisions, owner) || blocks(w.server.budgets, owner) || blocks(w.server.claims, owner) ||
-		blocks(w.server.workloads, owner) || blocks(w.server.podGroups, owner)
+		blocks(w.server.workloads, owner) || blocks(w.server.podGroups, owner) || blocks(w.server.volcano, owner)
 }
 
 func blocks[T object](t *table[T], owner types.UID) bool {

@@ -111,6 +111,9 @@ func (w *World) state() string {
 	for _, g := range w.server.podGroups.list() {
 		out = append(out, fmt.Sprintf("pod group %s of %s", g.Name, g.Spec.WorkloadRef.WorkloadName))
 	}
+	for _, g := range w.server.volcano.list() {
+		out = append(out, fmt.Sprintf("pod group of Volcano %s: %v", g.GetName(), g.Object["spec"]))
+	}
 	for _, o := range w.server.workloads.list() {
 		out = append(out, "workload "+o.Name)
 	}

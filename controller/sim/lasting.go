@@ -233,7 +233,7 @@ func (w *World) mayNotLoop(s *v1.LeaderWorkerSet) {
 	n := max(len(w.illGroups(s)), len(w.ill))
 	mayRequest, mayWrite := n*triesPerHour*(size+4), 0
 	perRecreation := 2*size + 6
-	if len(w.server.podGroups.log) > 0 {
+	if len(w.server.podGroups.log)+len(w.server.volcano.log) > 0 {
 		mayRequest += n * triesPerHour * 2 // its PodGroup is looked at before each try
 		perRecreation += 6                 // it gets another, and loses the old one
 	}

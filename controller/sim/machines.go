@@ -8,8 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	v1 "lws-controller/api/v1"
 	"lws-controller/controller/group"
 	"lws-controller/controller/invariant"
 )
@@ -92,6 +94,9 @@ func (w *World) nodeList() []*node {
 // schedule is what the scheduler does next to a pod without a node: it binds it
 // where there is room, or says once that there is none.
 func (w *World) schedule(p *corev1.Pod) func() {
+	if !w.isGang(p) {
+		return nil
+	}
 	if room := w.withRoom(p); len(room) > 0 {
 		return func() {
 			n := room[w.rng.IntN(len(room))]
@@ -118,6 +123,27 @@ func (w *World) schedule(p *corev1.Pod) func() {
 			}
 		})
 	}
+}
+
+// isGang says that Volcano has what it needs to place a pod: its PodGroup, and as many
+// pods as that asks for.
+func (w *World) isGang(p *corev1.Pod) bool {
+	name := p.Annotations[v1.AnnotationVolcanoGroup]
+	if p.Spec.SchedulerName != v1.VolcanoScheduler || name == "" {
+		return true
+	}
+	podGroup := w.server.volcano.items[types.NamespacedName{Namespace: p.Namespace, Name: name}]
+	if podGroup == nil {
+		return false
+	}
+	members := int64(0)
+	for _, mate := range w.server.pods.items {
+		if mate.Namespace == p.Namespace && mate.Annotations[v1.AnnotationVolcanoGroup] == name && !finished(mate) {
+			members++
+		}
+	}
+	least, _, _ := unstructured.NestedInt64(podGroup.Object, "spec", "minMember")
+	return members >= least
 }
 
 // withRoom are the nodes that the scheduler may choose for a pod: also those that are

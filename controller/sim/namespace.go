@@ -54,6 +54,9 @@ func (w *World) namespaceActs() bool {
 	if len(w.server.podGroups.items)+len(w.server.workloads.items) > 0 {
 		kinds = append(kinds, func() bool { return empty(w, w.server.podGroups) }, func() bool { return empty(w, w.server.workloads) })
 	}
+	if len(w.server.volcano.items) > 0 {
+		kinds = append(kinds, func() bool { return empty(w, w.server.volcano) })
+	}
 	w.shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for _, deleteOne := range kinds {
 		if deleteOne() {
@@ -61,7 +64,7 @@ func (w *World) namespaceActs() bool {
 		}
 	}
 	if len(w.server.sets.items)+len(w.server.pods.items)+len(w.server.services.items)+len(w.server.revisions.items)+len(w.server.budgets.items)+
-		len(w.server.podGroups.items)+len(w.server.workloads.items) > 0 {
+		len(w.server.podGroups.items)+len(w.server.workloads.items)+len(w.server.volcano.items) > 0 {
 		return false
 	}
 	w.note("the namespace is gone")

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -41,6 +42,7 @@ type Process struct {
 	budgets   *feed[*policyv1.PodDisruptionBudget]
 	workloads *feed[*schedulingv1beta1.Workload]
 	podGroups *feed[*schedulingv1beta1.PodGroup]
+	volcano   *feed[*unstructured.Unstructured]
 
 	// queue says when each set is to be synced.
 	queue map[types.NamespacedName]*turn
@@ -88,6 +90,11 @@ func (w *World) newProcess(name string, behind func() int) *Process {
 	}
 	p.workloads = newFeed(w.server.workloads, true, past, informers.OwnedHandler[*schedulingv1beta1.Workload](p))
 	p.podGroups = newFeed(w.server.podGroups, true, past, informers.OwnedHandler[*schedulingv1beta1.PodGroup](p))
+	past = 0
+	if len(w.server.volcano.log) > 0 {
+		past = behind()
+	}
+	p.volcano = newFeed(w.server.volcano, true, past, informers.VolcanoHandler(p))
 	p.sets.announce()
 	p.pods.announce()
 	p.services.announce()
@@ -96,6 +103,7 @@ func (w *World) newProcess(name string, behind func() int) *Process {
 	p.budgets.announce()
 	p.workloads.announce()
 	p.podGroups.announce()
+	p.volcano.announce()
 	return p
 }
 
@@ -104,7 +112,7 @@ func (w *World) blankProcess(name string) *Process {
 	p := &Process{world: w, name: name, queue: map[types.NamespacedName]*turn{},
 		known: map[types.NamespacedName]*v1.LeaderWorkerSet{}}
 	p.ctrl = controller.New(controller.Options{
-		API: api{p}, Revisions: revision.Store{Client: api{p}}, Cache: processCache{p}, Recorder: p, InFlight: 1, Clock: w.clock, Planned: p.planned, Metrics: w.metrics,
+		API: api{p}, Revisions: revision.Store{Client: api{p}}, Cache: processCache{p}, Recorder: p, InFlight: 1, Clock: w.clock, Planned: p.planned, Metrics: w.metrics, Volcano: true,
 	})
 	p.ctx = klog.NewContext(context.Background(), klog.New(logSink{p}))
 	return p
@@ -284,6 +292,12 @@ func (c processCache) PodGroups(set types.NamespacedName) []*schedulingv1beta1.P
 
 func (c processCache) NoGangs() string { return c.world.noGangs }
 
+func (c processCache) VolcanoGroups(set types.NamespacedName) []*unstructured.Unstructured {
+	return c.volcano.ofSet(set)
+}
+
+func (c processCache) NoVolcano() string { return c.world.noGangs }
+
 func (c processCache) Passed(kind informers.Kind, version string) bool {
 	switch kind {
 	case informers.Sets:
@@ -298,6 +312,8 @@ func (c processCache) Passed(kind informers.Kind, version string) bool {
 		return c.workloads.passed(version)
 	case informers.PodGroups:
 		return c.podGroups.passed(version)
+	case informers.VolcanoGroups:
+		return c.volcano.passed(version)
 	default:
 		return c.revisions.passed(version)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,7 @@ type Server struct {
 	claims    *table[*corev1.PersistentVolumeClaim]
 	workloads *table[*schedulingv1beta1.Workload]
 	podGroups *table[*schedulingv1beta1.PodGroup]
+	volcano   *table[*unstructured.Unstructured]
 	// quota is how many pods there may be; 0: any number.
 	// prunes: the CRD is that of another version, and drops what it does not know of a
 	// set that is written.
@@ -63,6 +65,7 @@ func NewServer(c clock.PassiveClock, observe func(*invariant.Change, int64)) *Se
 		claims:    newTable[*corev1.PersistentVolumeClaim]("PersistentVolumeClaim", "persistentvolumeclaims"),
 		workloads: newTable[*schedulingv1beta1.Workload](informers.Workloads, "workloads"),
 		podGroups: newTable[*schedulingv1beta1.PodGroup](informers.PodGroups, "podgroups"),
+		volcano:   newTable[*unstructured.Unstructured](informers.VolcanoGroups, "podgroups"),
 		observe:   observe,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -101,7 +102,8 @@ func startup(p v1.StartupPolicyType) func(*v1.LeaderWorkerSet) {
 // none.
 func gangs(s *v1.Scheduling) func(*v1.LeaderWorkerSet) {
 	return func(set *v1.LeaderWorkerSet) {
-		if set.Spec.StartupPolicy != v1.LeaderReadyStartupPolicy { // the CRD refuses that
+		if set.Spec.StartupPolicy != v1.LeaderReadyStartupPolicy && // the CRD refuses that
+			set.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.SchedulerName != v1.VolcanoScheduler { // and we this
 			set.Spec.Scheduling = s
 		}
 	}
@@ -111,6 +113,17 @@ var (
 	gang       = &v1.Scheduling{}
 	gangInRack = &v1.Scheduling{SchedulingConstraints: &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "rack"}}}}
 )
+
+// placedByVolcano has Volcano place the pods, or nobody in particular.
+func placedByVolcano(is bool) func(*v1.LeaderWorkerSet) {
+	return func(s *v1.LeaderWorkerSet) {
+		name := ""
+		if is && s.Spec.Scheduling == nil {
+			name = v1.VolcanoScheduler
+		}
+		s.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.SchedulerName = name
+	}
+}
 
 func restartPolicy(p v1.RestartPolicyType) func(*v1.LeaderWorkerSet) {
 	return func(s *v1.LeaderWorkerSet) { s.Spec.LeaderWorkerTemplate.RestartPolicy = p }
@@ -276,7 +289,7 @@ func (w *World) monkeyActs() bool {
 	if len(pods) == 0 {
 		return false
 	}
-	if w.gangsAct() {
+	if w.gangsAct() || w.volcanoActs() {
 		return true
 	}
 	m := monkeys[w.options.monkeys[w.rng.IntN(len(w.options.monkeys))]]
@@ -301,6 +314,49 @@ func (w *World) gangsAct() bool {
 		drop(w, w.server.podGroups)
 	}
 	return true
+}
+
+// volcanoActs has somebody change what sets that use Volcano ask for, or change or delete
+// one of its PodGroups, in a world that has any.
+func (w *World) volcanoActs() bool {
+	if len(w.server.volcano.log) == 0 || w.aside.IntN(4) > 0 {
+		return false
+	}
+	switch w.at = w.keys[w.aside.IntN(len(w.keys))]; w.aside.IntN(6) {
+	case 0:
+		w.Edit("scheduler", placedByVolcano(w.aside.IntN(3) > 0))
+		w.covered["scheduler changed"]++
+	case 1:
+		w.Annotate(v1.AnnotationVolcanoQueue, []string{"", "a", "b"}[w.aside.IntN(3)])
+		w.covered["queue changed"]++
+	case 2, 3:
+		w.spoil(spoiled[w.aside.IntN(len(spoiled))])
+	default:
+		drop(w, w.server.volcano)
+	}
+	return true
+}
+
+// spoiled are what a monkey may do to a PodGroup of Volcano.
+var spoiled = []func(*unstructured.Unstructured){
+	func(o *unstructured.Unstructured) { o.SetLabels(nil) },
+	func(o *unstructured.Unstructured) { o.SetAnnotations(nil) },
+	func(o *unstructured.Unstructured) {
+		o.Object["spec"] = map[string]any{"minMember": int64(7), "queue": "c"}
+	},
+}
+
+// spoil has a monkey change a PodGroup of Volcano.
+func (w *World) spoil(how func(*unstructured.Unstructured)) {
+	if all := w.server.volcano.list(); len(all) > 0 {
+		o := all[w.aside.IntN(len(all))]
+		w.note("monkey spoils podgroup of Volcano %s", o.GetName())
+		w.covered["monkey spoils a podgroup"]++
+		_, _ = update(w.server, w.server.volcano, keyOf(o), request{by: invariant.User}, func(o *unstructured.Unstructured) error {
+			how(o)
+			return nil
+		})
+	}
 }
 
 // drop has a monkey delete one of these objects.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -370,6 +371,9 @@ func (p *Process) feeds() []follower {
 	if len(p.podGroups.table.log)+len(p.workloads.table.log) > 0 {
 		feeds = append(feeds, p.podGroups, p.workloads)
 	}
+	if len(p.volcano.table.log) > 0 {
+		feeds = append(feeds, p.volcano)
+	}
 	return feeds
 }
 
@@ -422,6 +426,8 @@ func KindOf(o invariant.Object) string {
 		return "podgroup"
 	case *schedulingv1beta1.Workload:
 		return "workload"
+	case *unstructured.Unstructured:
+		return "podgroup of Volcano"
 	case *appsv1.ControllerRevision:
 		return "revision"
 	case *corev1.Node:
@@ -468,6 +474,8 @@ func describeChange(c *invariant.Change, version int64) string {
 		}
 	case *appsv1.ControllerRevision:
 		what = fmt.Sprintf("number %d", o.Revision)
+	case *unstructured.Unstructured:
+		what = fmt.Sprintf("incarnation %s, %v", o.GetAnnotations()[v1.AnnotationIncarnation], o.Object["spec"])
 	case *corev1.Node:
 		what = fmt.Sprintf("%+v", group.ObserveNode(o))
 	case *policyv1.PodDisruptionBudget:

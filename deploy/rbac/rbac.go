@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed cluster/role.yaml namespace/role.yaml lease/role.yaml fence/role.yaml nodes/role.yaml
+//go:embed cluster/role.yaml namespace/role.yaml lease/role.yaml fence/role.yaml nodes/role.yaml volcano/role.yaml volcano-namespaced/role.yaml
 var files embed.FS
 
 // Paths of the roles, for Granted.
@@ -21,6 +21,9 @@ const (
 	LeaseRole     = "lease/role.yaml"
 	FenceRole     = "fence/role.yaml"
 	NodesRole     = "nodes/role.yaml"
+	// VolcanoRole and VolcanoNamespaceRole are for those who run it with Volcano.
+	VolcanoRole          = "volcano/role.yaml"
+	VolcanoNamespaceRole = "volcano-namespaced/role.yaml"
 )
 
 // Permission is one verb on one resource. A subresource is part of the

@@ -18,14 +18,30 @@ func granted(t *testing.T, roles ...string) []Permission {
 
 // The namespaced variant differs in its reach, not in its verbs.
 func TestNamespaceRoleGrantsTheSameAsClusterRole(t *testing.T) {
-	unused, missing := Compare(granted(t, ClusterRole), granted(t, NamespaceRole))
-	if len(unused) > 0 || len(missing) > 0 {
-		t.Errorf("only in the cluster role: %v; only in the namespace role: %v", unused, missing)
+	for cluster, namespace := range map[string]string{ClusterRole: NamespaceRole, VolcanoRole: VolcanoNamespaceRole} {
+		unused, missing := Compare(granted(t, cluster), granted(t, namespace))
+		if len(unused) > 0 || len(missing) > 0 {
+			t.Errorf("only in %s: %v; only in %s: %v", cluster, unused, namespace, missing)
+		}
+	}
+}
+
+// Who does not use Volcano grants nothing of it, and who does grants no more.
+func TestVolcanoIsOptional(t *testing.T) {
+	for _, p := range granted(t, ClusterRole, NamespaceRole, LeaseRole, FenceRole, NodesRole) {
+		if strings.Contains(p.Group, "volcano") {
+			t.Errorf("granted to all: %s", p)
+		}
+	}
+	for _, p := range granted(t, VolcanoRole) {
+		if p.Group != "scheduling.volcano.sh" || p.Resource != "podgroups" {
+			t.Errorf("granted besides: %s", p)
+		}
 	}
 }
 
 func TestNoWildcards(t *testing.T) {
-	for _, p := range granted(t, ClusterRole, NamespaceRole, LeaseRole, NodesRole) {
+	for _, p := range granted(t, ClusterRole, NamespaceRole, LeaseRole, NodesRole, VolcanoRole) {
 		if strings.Contains(p.Group+p.Resource+p.Verb, "*") {
 			t.Errorf("wildcard: %s", p)
 		}

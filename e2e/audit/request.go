@@ -105,6 +105,9 @@ func newRequest(e *auditv1.Event) (*request, error) {
 		uid: types.UID(answer.Metadata.UID), version: answer.Metadata.ResourceVersion,
 		force: asked.GracePeriodSeconds != nil && *asked.GracePeriodSeconds == 0,
 	}
+	if ref.APIGroup == volcanoGroup {
+		r.resource = volcanoGroups
+	}
 	if e.ResponseStatus != nil {
 		r.code = e.ResponseStatus.Code
 	}
@@ -135,7 +138,7 @@ func judged(ref *auditv1.ObjectReference) bool {
 	case budgets:
 		return ref.APIGroup == "policy"
 	case podGroups, workloads:
-		return ref.APIGroup == "scheduling.k8s.io"
+		return ref.APIGroup == "scheduling.k8s.io" || ref.APIGroup == volcanoGroup
 	case revisions:
 		return ref.APIGroup == "apps"
 	case sets:

@@ -14,6 +14,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -30,7 +31,10 @@ const (
 	budgets   = "poddisruptionbudgets"
 	podGroups = "podgroups"
 	workloads = "workloads"
-	sets      = lwsv1.Resource
+	// volcanoGroups are PodGroups of Volcano.
+	volcanoGroups = "podgroups." + volcanoGroup
+	volcanoGroup  = "scheduling.volcano.sh"
+	sets          = lwsv1.Resource
 )
 
 // prefixes are where etcd holds each resource.
@@ -41,6 +45,7 @@ var prefixes = map[string]string{
 	"/registry/poddisruptionbudgets/":                 budgets,
 	"/registry/podgroups/":                            podGroups,
 	"/registry/workloads/":                            workloads,
+	"/registry/" + volcanoGroup + "/podgroups/":       volcanoGroups,
 	"/registry/" + lwsv1.GroupName + "/" + sets + "/": sets,
 }
 
@@ -118,6 +123,10 @@ func decodeObject(resource string, data []byte) (invariant.Object, error) {
 	if resource == sets {
 		set := &lwsv1.LeaderWorkerSet{}
 		return set, json.Unmarshal(data, set)
+	}
+	if resource == volcanoGroups {
+		podGroup := &unstructured.Unstructured{}
+		return podGroup, podGroup.UnmarshalJSON(data)
 	}
 	decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
 	if err != nil {
