@@ -29,6 +29,7 @@ var (
 // with Delete. Once it is deleted, its claims stay or go.
 func TestRetention(t *testing.T) {
 	t.Parallel()
+	env.AwaitCollector(t)
 	for name, tc := range map[string]struct {
 		deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType
 	}{

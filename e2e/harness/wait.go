@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	lwsv1 "lws-controller/api/v1"
 )
@@ -99,5 +102,28 @@ func (e *Env) WaitEvent(t testing.TB, set *Set, eventType, reason string, parts 
 			}
 		}
 		return false, all.String()
+	})
+}
+
+// AwaitCollector waits until the garbage collector knows LeaderWorkerSets: it looks for new
+// kinds only every 30 s, and what it has met of a kind before that it tries again after
+// delays that double. Sets that are made after this are collected at once.
+func (e *Env) AwaitCollector(t testing.TB) {
+	t.Helper()
+	api := e.Kube.CoreV1().ConfigMaps(e.Namespace(t))
+	WaitFor(t, "the garbage collector to know LeaderWorkerSets", DefaultTimeout, func() (bool, string) {
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-", OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: lwsv1.SchemeGroupVersion.String(), Kind: lwsv1.Kind, Name: "nobody", UID: uuid.NewUUID()}}}}
+		probe, err := api.Create(t.Context(), probe, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			time.Sleep(100 * time.Millisecond)
+			if _, err = api.Get(t.Context(), probe.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+				return true, ""
+			}
+		}
+		return false, ""
 	})
 }

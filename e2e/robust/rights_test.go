@@ -91,6 +91,13 @@ func life(t *testing.T, e *harness.Env) {
 	gang := e.Create(t, harness.NewSet(ns, "gang", harness.Size(2), func(s *lwsv1.LeaderWorkerSet) { s.Spec.Scheduling = &lwsv1.Scheduling{} }))
 	e.WaitAvailable(t, gang)
 	e.Scale(t, gang, 0)
+	harness.WaitFor(t, "the workload to be gone", harness.DefaultTimeout, func() (bool, string) {
+		list, err := e.Kube.SchedulingV1beta1().Workloads(ns).List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0, fmt.Sprint(err)
+	})
+	if err := e.Sets.LeaderWorkerSets(ns).Delete(t.Context(), gang.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	web := e.Create(t, harness.NewSet(ns, "web", harness.Replicas(2), harness.Size(2), harness.UniquePerReplica, harness.LeaderReady))
 	e.WaitAvailable(t, web)
 	e.Scale(t, web, 3)
