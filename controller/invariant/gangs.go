@@ -43,8 +43,8 @@ func S24(c *Checker, ch *Change) string {
 			return fmt.Sprintf("pod %s is made for podgroup %q, pod %s for %q", p.Name, gangOf(p), mate.Name, gangOf(mate))
 		}
 	}
-	if gangOf(p) == "" || p.Labels[v1.LabelWorkerIndex] != "0" {
-		return ""
+	if name := strings.TrimPrefix(gangOf(p), v1.VolcanoGang); !strings.HasPrefix(name, p.Name+"-") || p.Labels[v1.LabelWorkerIndex] != "0" {
+		return "" // none, or one that the template names
 	}
 	c.count("S24")
 	if name, is := strings.CutPrefix(gangOf(p), v1.VolcanoGang); is {

@@ -30,6 +30,7 @@ func TestGangs(t *testing.T) {
 		entries   []v1.RecyclingGroup
 		replicas  int32
 		none      bool // the set asks for no scheduling
+		conflict  string
 		create    string
 		made      string // PodGroups and Workloads
 		dropped   string
@@ -54,6 +55,11 @@ func TestGangs(t *testing.T) {
 		"a worker, and the PodGroup is gone": {groups: []group.View{running("s-0-1")}, create: "0.1 s-0-1", made: "s-0-1 w-2"},
 		"a worker, and it is another's":      {groups: []group.View{running("s-0-1")}, podGroups: map[string]PodGroup{"s-0-1": foreign}, blocked: "podgroup s-0-1"},
 		"a worker of a group without one":    {groups: []group.View{running("")}, create: "0.1 "},
+		"a worker, and the pods do not name it": {groups: []group.View{running("")}, podGroups: map[string]PodGroup{"s-0-1": ours(0, 1, "w-2")},
+			workloads: map[string]Service{"w-2": {}}, blocked: "podgroup s-0-1"},
+		"two priorities in the revision": {conflict: "two priorities", blocked: "revision b"},
+		"a Workload that lacks something": {podGroups: map[string]PodGroup{"s-0-1": ours(0, 1, "w-3")}, workloads: map[string]Service{"w-2": {Unusable: "lacks", Ours: true}, "w-3": {}},
+			blocked: "workload w-2", dropped: "s-0-1 w-2"},
 		"nothing is wanted": {replicas: -1, podGroups: map[string]PodGroup{"s-0-1": ours(0, 1, "w-2")}, workloads: map[string]Service{"w-2": {}, "w-3": {}},
 			dropped: "s-0-1 w-3"}, // w-2 once the PodGroup is gone
 		"a teardown that is not understood": {entries: []v1.RecyclingGroup{{Incarnation: 1, Cause: "Later", Revision: "b"}},
@@ -68,7 +74,7 @@ func TestGangs(t *testing.T) {
 			in.PodGroupName = func(index int32, incarnation int64) string { return fmt.Sprintf("s-%d-%d", index, incarnation) }
 			if !tc.none {
 				for key, t := range in.Templates {
-					t.Workload = fmt.Sprintf("w-%d", t.Size)
+					t.Workload, t.Conflict = fmt.Sprintf("w-%d", t.Size), tc.conflict
 					in.Templates[key] = t
 				}
 			}
