@@ -302,7 +302,7 @@ func (a api) CreateVolcanoGroup(_ context.Context, o *unstructured.Unstructured)
 }
 
 func (a api) GetVolcanoGroup(_ context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	return read(a, "get pod group of Volcano", func(s *Server) (*unstructured.Unstructured, error) { return get(s.volcano, key) })
+	return read(a, "get volcano group", func(s *Server) (*unstructured.Unstructured, error) { return get(s.volcano, key) })
 }
 
 func (a api) PatchVolcanoGroup(_ context.Context, key types.NamespacedName, patch []byte) (*unstructured.Unstructured, error) {

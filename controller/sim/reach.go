@@ -40,9 +40,9 @@ const (
 	deletePodGroup = "delete pod group"
 	adoptWorkload  = "adopt workload"
 	adoptPodGroup  = "adopt pod group"
-	createVolcano  = "create pod group of Volcano"
-	patchVolcano   = "patch pod group of Volcano"
-	deleteVolcano  = "delete pod group of Volcano"
+	createVolcano  = "create volcano group"
+	patchVolcano   = "patch volcano group"
+	deleteVolcano  = "delete volcano group"
 )
 
 var writes = []string{createPod, createService, createRevision, deletePod, deleteService, recordTeardown, patchStatus, markLeader,
