@@ -65,12 +65,12 @@ var gangs = []mutant{
 		random(9000), "S24"},
 	{"a PodGroup of Volcano that others change stays so", "a group of three starts with two, or is never placed",
 		"controller/rollout/gangs.go", "case g.Unusable == \"\" && (g.Differs ||", "case g.Unusable == \"\" && (false ||",
-		scenario("volcano"), "S24"},
+		exhaustive("Volcano with surge, leader first, another queue"), "S24"},
 	{"a PodGroup of Volcano waits for pods of an incarnation that is over", "a group that failed never comes back",
 		"controller/rollout/gangs.go", " && c.Incarnation == g.Incarnation\n", "\n",
-		scenario("volcano"), "L1"},
+		exhaustive("Volcano, a failure and an update with a new size"), "L1"},
 	{"a PodGroup of Volcano is dropped unseen", "pods whose creation nobody has heard of wait for ever",
-		"controller/gangs.go", "group.ObservePod(leader, 0).Gang != gone.Name ||", "true ||",
+		"controller/gangs.go", "group.ObservePod(leader, 0).Gang != gone.Name ||", "group.ObservePod(leader, 0).Gang != \"\" ||",
 		random(9000), "S24"},
 }
 

@@ -78,8 +78,9 @@ var scenarios = []Scenario{
 		edit("rack and image", gangs(gangInRack), image("v3")), edit("no gangs", gangs(nil), image("v4")))},
 	{"gangs are scaled and deleted", at(newSet(2, 2, gangs(gang)), edit("scale to 0", scale(0)), edit("scale to 2", scale(2)), deleteSet(metav1.DeletePropagationBackground))},
 	{"Volcano, a failure and an update with a new size", at(newSet(1, 2, placedByVolcano(true)), goesWrong("restart", "a-0-1"), edit("size", resize(3)))},
-	{"Volcano with surge, leader first, another queue, then no Volcano", at(newSet(1, 2, placedByVolcano(true), budget(0, 1, 0)), edit("image", image("v2")),
-		edit("leader first", startup(v1.LeaderReadyStartupPolicy)), edit("queue", annotate(v1.AnnotationVolcanoQueue, "q")), edit("no Volcano", placedByVolcano(false)))},
+	{"Volcano with surge, leader first, another queue", at(newSet(1, 2, placedByVolcano(true), budget(0, 1, 0)), edit("image", image("v2")),
+		edit("leader first", startup(v1.LeaderReadyStartupPolicy)), edit("queue", annotate(v1.AnnotationVolcanoQueue, "q")))},
+	{"Volcano, then none, then native gangs", at(newSet(1, 2, placedByVolcano(true)), edit("no Volcano", placedByVolcano(false)), edit("gangs", gangs(gang), image("v2")))},
 	{"Volcano, scaled and deleted", at(newSet(2, 2, placedByVolcano(true)), edit("scale to 0", scale(0)), edit("scale to 2", scale(2)), deleteSet(metav1.DeletePropagationBackground))},
 	{"Volcano, orphaned and adopted", at(newSet(1, 2, placedByVolcano(true)), deleteSet(metav1.DeletePropagationOrphan), apply(newSet(1, 2, placedByVolcano(true))))},
 	{"delete and create at once", at(newSet(2, 2), func(w *World) {
