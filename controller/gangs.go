@@ -116,6 +116,19 @@ func (c *Controller) adoptGangs(ctx context.Context, m *memory, live *liveSet) e
 			return err
 		}
 	}
+	if c.Volcano {
+		for _, o := range c.Cache.VolcanoGroups(m.key) {
+			if _, key, ok := volcanoSeen(m.set, o); !ok || o.GetLabels()[v1.LabelRevision] != key {
+				continue
+			}
+			err := adopt(informers.VolcanoGroups, o, func(key types.NamespacedName, patch []byte) (metav1.Object, error) {
+				return c.API.PatchVolcanoGroup(ctx, key, patch)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
 	for _, w := range c.Cache.Workloads(m.key) {
 		if ref := w.Spec.ControllerRef; ref == nil || ref.Kind != v1.Kind || ref.Name != m.key.Name {
 			continue

@@ -102,7 +102,7 @@ func podGroupIn(o Object) string {
 
 // gangOf is the PodGroup that a pod refers to, empty without one.
 func gangOf(p *corev1.Pod) string {
-	if name := p.Annotations[v1.AnnotationVolcanoGroup]; name != "" {
+	if name := p.Annotations[v1.AnnotationVolcanoGroup]; strings.HasPrefix(name, p.Labels[v1.LabelName]+"-"+p.Labels[v1.LabelGroupIndex]+"-") { // and not by hand
 		return v1.VolcanoGang + name
 	}
 	if g := p.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {

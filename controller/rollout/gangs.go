@@ -105,7 +105,7 @@ func (p *planner) gangBlocked(v *group.View, c *Creation) bool {
 	}
 	if c.Gang == "" {
 		if name := p.unnamed(v); name != "" {
-			return blocked("podgroup", name, "was made for the group, and is not named by its pods: the cluster has dropped spec.schedulingGroup")
+			return blocked("podgroup", name, "was made for the group, and is not named by its pods: the cluster has dropped that")
 		}
 		return false
 	}
@@ -130,11 +130,12 @@ func (p *planner) unnamed(v *group.View) string {
 	if len(p.PodGroups) == 0 || !v.HasPods || v.Gang != "" {
 		return ""
 	}
-	name := p.PodGroupName(v.Index, v.Incarnation)
-	if g, exists := p.PodGroups[name]; !exists || g.Unusable != "" || g.Incarnation != v.Incarnation {
-		return ""
+	for _, name := range []string{p.PodGroupName(v.Index, v.Incarnation), v1.VolcanoGang + p.VolcanoName(v.Index, v.Revision)} {
+		if g, exists := p.PodGroups[name]; exists && g.Unusable == "" && g.Incarnation == v.Incarnation {
+			return name
+		}
 	}
-	return name
+	return ""
 }
 
 func (p *planner) workloadFor(c *Creation) string { return p.Templates[c.Revision].Workload }

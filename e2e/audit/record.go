@@ -135,7 +135,7 @@ func (r *Record) Save(dir string) (string, error) {
 		switch o := s.after.(type) {
 		case nil:
 		case runtime.Object:
-			if s.resource == sets {
+			if s.resource == sets || s.resource == volcanoGroups {
 				l.Object, err = json.Marshal(o)
 			} else {
 				l.Object, err = runtime.Encode(codec, o)
