@@ -72,6 +72,7 @@ func TestGangs(t *testing.T) {
 				in.Groups[i].Failure = nil
 			}
 			in.PodGroupName = func(index int32, incarnation int64) string { return fmt.Sprintf("s-%d-%d", index, incarnation) }
+			in.VolcanoName = func(index int32, revision string) string { return fmt.Sprintf("s-%d-%s", index, revision) }
 			if !tc.none {
 				for key, t := range in.Templates {
 					t.Workload, t.Conflict = fmt.Sprintf("w-%d", t.Size), tc.conflict
